@@ -5,11 +5,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Compute nodes are numbered by slot, 0..DW_MAX_NODES-1, and log i belongs to compute node i. Storage nodes never
- * appear in the core: a log request is addressed to a log, and the driver knows where that log lives. */
+/* Compute nodes are numbered by slot, 0..DW_MAX_NODES-1, and log i belongs to compute node i. Storage nodes
+ * never appear in the core: a log request is addressed to a log, and the driver knows where that log lives.
+ */
 
-/* A transaction: its coordinator, the coordinator's incarnation, and a sequence number within the incarnation. Ids
- * of different coordinators have no order. An incarnation is at least 1 in a valid id. */
+/* A transaction: its coordinator, the coordinator's incarnation, and a sequence number within the
+ * incarnation. Ids of different coordinators have no order. An incarnation is at least 1 in a valid id. */
 struct dw_txn_id {
     uint32_t coordinator;
     uint32_t incarnation;

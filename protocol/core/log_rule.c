@@ -9,20 +9,28 @@ struct cell {
     enum dw_entry_state state;
 };
 
-#define SAYS(a)       {DW_ANSWER_##a, DW_RECORD_NONE, DW_ENTRY_NONE}
-#define PUTS(r, s, a) {DW_ANSWER_##a, DW_RECORD_##r, DW_ENTRY_##s}
-#define X_CONFLICT    SAYS(CONFLICT)
+#define SAYS(a)                                                                                              \
+    {                                                                                                        \
+        DW_ANSWER_##a, DW_RECORD_NONE, DW_ENTRY_NONE                                                         \
+    }
+#define PUTS(r, s, a)                                                                                        \
+    {                                                                                                        \
+        DW_ANSWER_##a, DW_RECORD_##r, DW_ENTRY_##s                                                           \
+    }
+#define X_CONFLICT SAYS(CONFLICT)
 
 /* The log rule. Rows are asks; columns are NONE, VOTE_YES, COMMIT, ABORT, then a 2PC coordinator's own START,
- * COMMIT, ABORT, END. A participant's ask that meets a coordinator's entry, or the other way round, is a conflict.
- * docs/log-rule.md prints the same table with its reasons, and the table test compares the two. */
+ * COMMIT, ABORT, END. A participant's ask that meets a coordinator's entry, or the other way round, is a
+ * conflict. docs/log-rule.md prints the same table with its reasons, and the table test compares the two. */
 static const struct cell table[DW_ASKS][DW_ENTRY_FORGOTTEN] = {
-    /* Algorithm 1, lines 4-7: "return ABORT if an ABORT record exists ... otherwise log and return VOTE-YES". */
-    [DW_ASK_VOTE] = {PUTS(VOTE_YES, VOTE_YES, VOTE_YES), SAYS(VOTE_YES), SAYS(COMMIT), SAYS(ABORT), X_CONFLICT,
+    /* Algorithm 1, lines 4-7: "return ABORT if an ABORT record exists ... otherwise log and return VOTE-YES".
+     */
+    [DW_ASK_VOTE] = {PUTS(VOTE_YES, VOTE_YES, VOTE_YES), SAYS(VOTE_YES), SAYS(COMMIT), SAYS(ABORT),
+                     X_CONFLICT, X_CONFLICT, X_CONFLICT, X_CONFLICT},
+    /* Algorithm 1, lines 9-12: "return VOTE-YES or COMMIT if such a record exists ... otherwise log ABORT".
+     */
+    [DW_ASK_DENY] = {PUTS(ABORT, ABORT, ABORT), SAYS(VOTE_YES), SAYS(COMMIT), SAYS(ABORT), X_CONFLICT,
                      X_CONFLICT, X_CONFLICT, X_CONFLICT},
-    /* Algorithm 1, lines 9-12: "return VOTE-YES or COMMIT if such a record exists ... otherwise log ABORT". */
-    [DW_ASK_DENY] = {PUTS(ABORT, ABORT, ABORT), SAYS(VOTE_YES), SAYS(COMMIT), SAYS(ABORT), X_CONFLICT, X_CONFLICT,
-                     X_CONFLICT, X_CONFLICT},
     /* Algorithm 1, lines 1-2, "append content to the local log", where that keeps Definition 1. */
     [DW_ASK_DECIDE_COMMIT] = {X_CONFLICT, PUTS(COMMIT, COMMIT, COMMIT), SAYS(COMMIT), X_CONFLICT, X_CONFLICT,
                               X_CONFLICT, X_CONFLICT, X_CONFLICT},
@@ -37,13 +45,14 @@ static const struct cell table[DW_ASKS][DW_ENTRY_FORGOTTEN] = {
                              PUTS(COMMIT, COORD_COMMIT, COMMIT), SAYS(COMMIT), X_CONFLICT, SAYS(END)},
     [DW_ASK_COORD_ABORT] = {PUTS(ABORT, COORD_ABORT, ABORT), X_CONFLICT, X_CONFLICT, X_CONFLICT,
                             PUTS(ABORT, COORD_ABORT, ABORT), X_CONFLICT, SAYS(ABORT), X_CONFLICT},
-    [DW_ASK_END] = {X_CONFLICT, X_CONFLICT, X_CONFLICT, X_CONFLICT, X_CONFLICT, PUTS(END, END, END), X_CONFLICT,
-                    SAYS(END)},
-    [DW_ASK_READ] = {SAYS(NONE), SAYS(VOTE_YES), SAYS(COMMIT), SAYS(ABORT), SAYS(START), SAYS(COMMIT), SAYS(ABORT),
-                     SAYS(END)},
+    [DW_ASK_END] = {X_CONFLICT, X_CONFLICT, X_CONFLICT, X_CONFLICT, X_CONFLICT, PUTS(END, END, END),
+                    X_CONFLICT, SAYS(END)},
+    [DW_ASK_READ] = {SAYS(NONE), SAYS(VOTE_YES), SAYS(COMMIT), SAYS(ABORT), SAYS(START), SAYS(COMMIT),
+                     SAYS(ABORT), SAYS(END)},
 };
 
-/* A first record that carries redo must be repeated byte for byte, or two different writes would share one vote. */
+/* A first record that carries redo must be repeated byte for byte, or two different writes would share one
+ * vote. */
 static bool content_differs(const struct dw_entry *entry, const struct dw_log_request *request)
 {
     switch (request->ask) {
@@ -132,16 +141,17 @@ const char *dw_record_name(enum dw_record record)
 
 const char *dw_entry_state_name(enum dw_entry_state state)
 {
-    static const char *const names[DW_ENTRY_STATES] = {
-        "NONE",  "VOTE_YES",     "COMMIT",      "ABORT", "START",
-        "COORD_COMMIT", "COORD_ABORT", "END", "FORGOTTEN", "DAMAGED"};
+    static const char *const names[DW_ENTRY_STATES] = {"NONE",      "VOTE_YES",     "COMMIT",      "ABORT",
+                                                       "START",     "COORD_COMMIT", "COORD_ABORT", "END",
+                                                       "FORGOTTEN", "DAMAGED"};
     return (unsigned)state < DW_ENTRY_STATES ? names[state] : "?";
 }
 
 const char *dw_ask_name(enum dw_ask ask)
 {
-    static const char *const names[DW_ASKS] = {"VOTE",  "DENY",         "DECIDE_COMMIT", "DECIDE_ABORT", "COMMIT_LOCAL",
-                                               "START", "COORD_COMMIT", "COORD_ABORT",   "END",          "READ"};
+    static const char *const names[DW_ASKS] = {"VOTE",         "DENY",  "DECIDE_COMMIT", "DECIDE_ABORT",
+                                               "COMMIT_LOCAL", "START", "COORD_COMMIT",  "COORD_ABORT",
+                                               "END",          "READ"};
     return (unsigned)ask < DW_ASKS ? names[ask] : "?";
 }
 

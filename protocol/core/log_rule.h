@@ -1,8 +1,9 @@
 /* log_rule.h - what one request does to one log entry, as a pure function that every log store obeys.
  *
- * Source: Cornus, Algorithm 1 (Log, LogIfNotExist), completed by the table in docs/log-rule.md. `LogIfNotExist` is
- * the pair of asks VOTE and DENY; `Log` is all the others, and it is never unconditional. Check and append are one
- * atomic step of the store, and the answer is given only when what it says is durable.
+ * Source: Cornus, Algorithm 1 (Log, LogIfNotExist), completed by the table in docs/log-rule.md.
+ * `LogIfNotExist` is the pair of asks VOTE and DENY; `Log` is all the others, and it is never unconditional.
+ * Check and append are one atomic step of the store, and the answer is given only when what it says is
+ * durable.
  */
 #ifndef DW_CORE_LOG_RULE_H
 #define DW_CORE_LOG_RULE_H
@@ -52,8 +53,8 @@ enum dw_ask {
 };
 enum { DW_ASKS = 10 };
 
-/* What the log says back. Only VOTE_YES, COMMIT and ABORT carry information about a vote or a decision; none of the
- * others may be read as "nothing there", save NONE, which only READ gives. */
+/* What the log says back. Only VOTE_YES, COMMIT and ABORT carry information about a vote or a decision; none
+ * of the others may be read as "nothing there", save NONE, which only READ gives. */
 enum dw_answer {
     DW_ANSWER_NONE = 0,      /* READ of an absent entry */
     DW_ANSWER_VOTE_YES = 1,  /* the entry holds VOTE_YES and no decision */
@@ -71,20 +72,20 @@ enum { DW_ANSWERS = 10 };
 /* An entry as the rule sees it. Zero is the absent entry. */
 struct dw_entry {
     enum dw_entry_state state;
-    uint32_t padding;      /* zero */
-    uint64_t content;      /* hash of the first record's participants and redo: a repeated vote must match it */
-    uint64_t first;        /* position of the first record; 0 if absent */
+    uint32_t padding; /* zero */
+    uint64_t content; /* hash of the first record's participants and redo: a repeated vote must match it */
+    uint64_t first;   /* position of the first record; 0 if absent */
 };
 
-/* One request on one entry. `writer` is the compute node that asks. A request by the log's owner is stamped with the
- * incarnation that it runs in; requests made for others are not fenced, whatever their stamp. */
+/* One request on one entry. `writer` is the compute node that asks. A request by the log's owner is stamped
+ * with the incarnation that it runs in; requests made for others are not fenced, whatever their stamp. */
 struct dw_log_request {
     struct dw_txn_id txn;
     uint32_t log;
     uint32_t writer;
     uint32_t incarnation;
     enum dw_ask ask;
-    uint64_t content;      /* hash of participants and redo, for VOTE, COMMIT_LOCAL and COORD_COMMIT; else 0 */
+    uint64_t content; /* hash of participants and redo, for VOTE, COMMIT_LOCAL and COORD_COMMIT; else 0 */
 };
 
 /* What the rule decides. */
@@ -94,8 +95,9 @@ struct dw_log_verdict {
     enum dw_entry_state state; /* the entry's state afterwards; equal to the old one if nothing is appended */
 };
 
-/* Applies `request` to `entry` of a log whose owner's newest incarnation is `log_incarnation`. Pure. A repeated
- * request gets the answer that its first copy got or would get now; it never appends a second record. */
+/* Applies `request` to `entry` of a log whose owner's newest incarnation is `log_incarnation`. Pure. A
+ * repeated request gets the answer that its first copy got or would get now; it never appends a second
+ * record. */
 struct dw_log_verdict dw_log_rule(const struct dw_entry *entry, uint32_t log_incarnation,
                                   const struct dw_log_request *request);
 
@@ -110,8 +112,8 @@ bool dw_ask_is_if_not_exist(enum dw_ask ask);
 bool dw_ask_is_write(enum dw_ask ask);
 
 /* The state of an entry to which `record` is added when it was in `state`, as a log store computes it when it
- * rebuilds its table. `coordinator` is the record's flag "written by a 2PC coordinator into its own entry". Returns
- * DW_ENTRY_DAMAGED if no request could have appended that record there. */
+ * rebuilds its table. `coordinator` is the record's flag "written by a 2PC coordinator into its own entry".
+ * Returns DW_ENTRY_DAMAGED if no request could have appended that record there. */
 enum dw_entry_state dw_entry_replay(enum dw_entry_state state, enum dw_record record, bool coordinator);
 
 /* True if the ask's record carries the flag "2PC coordinator's own entry". */

@@ -1,4 +1,5 @@
-/* message.h - what compute nodes say to each other, and the log requests and replies that travel like messages. */
+/* message.h - what compute nodes say to each other, and the log requests and replies that travel like
+ * messages. */
 #ifndef DW_CORE_MESSAGE_H
 #define DW_CORE_MESSAGE_H
 
@@ -18,7 +19,8 @@ enum dw_message_kind {
     DW_MSG_INQUIRY_REPLY = 7, /* 2PC: `value` is a dw_outcome; UNKNOWN if the sender cannot tell */
 };
 
-/* A participant's answer to VOTE_REQUEST or READ_REQUEST. All but HELD and REFUSED tell what its log holds. */
+/* A participant's answer to VOTE_REQUEST or READ_REQUEST. All but HELD and REFUSED tell what its log holds.
+ */
 enum dw_vote {
     DW_VOTE_YES = 1,       /* the participant's log holds VOTE_YES */
     DW_VOTE_NO = 2,        /* the participant's log holds ABORT */
@@ -39,9 +41,9 @@ struct dw_message {
     enum dw_message_kind kind;
     uint32_t from;
     uint32_t to;
-    uint32_t value;       /* dw_vote or dw_outcome, by kind; else 0 */
+    uint32_t value; /* dw_vote or dw_outcome, by kind; else 0 */
     struct dw_txn_id txn;
-    uint64_t writers;     /* VOTE_REQUEST: logs that must be asked; else 0 */
+    uint64_t writers; /* VOTE_REQUEST: logs that must be asked; else 0 */
 };
 
 /* A log's answer to a request of this node. */
@@ -50,8 +52,8 @@ struct dw_log_reply {
     uint32_t log;
     enum dw_ask ask;
     enum dw_answer answer;
-    uint32_t padding;     /* zero */
-    uint64_t position;    /* of the entry's first record; 0 if there is none */
+    uint32_t padding;  /* zero */
+    uint64_t position; /* of the entry's first record; 0 if there is none */
 };
 
 const char *dw_message_kind_name(enum dw_message_kind kind);
