@@ -1,7 +1,7 @@
 /* codec.h - between the bytes of a stream message (a dogwood.v1.Batch) and the structs of the core.
  *
- * Encoding appends one item to a buffer; the concatenation of items is a Batch. Decoding validates everything: what
- * passes has enums in range, valid ids and masks, and sizes within base/limits.h.
+ * Encoding appends one item to a buffer; the concatenation of items is a Batch. Decoding validates
+ * everything: what passes has enums in range, valid ids and masks, and sizes within base/limits.h.
  */
 #ifndef DW_WIRE_CODEC_H
 #define DW_WIRE_CODEC_H
@@ -20,7 +20,8 @@ struct dw_buffer {
     size_t capacity;
 };
 void dw_buffer_free(struct dw_buffer *buffer);
-/* Makes room for `size` more bytes and returns where they go; the caller then adds to `size`. NULL: no memory. */
+/* Makes room for `size` more bytes and returns where they go; the caller then adds to `size`. NULL: no
+ * memory. */
 uint8_t *dw_buffer_reserve(struct dw_buffer *buffer, size_t size);
 
 /* A log request on the wire. */
@@ -40,7 +41,8 @@ struct dw_wire_log_reply {
     uint32_t incarnation;
 };
 
-/* Names one execution at a participant: its incarnation and a local counter; `accesses` requests belong to it. */
+/* Names one execution at a participant: its incarnation and a local counter; `accesses` requests belong to
+ * it. */
 struct dw_token {
     uint64_t incarnation;
     uint64_t counter;
@@ -65,7 +67,7 @@ struct dw_wire_access_request {
     uint32_t from;
     struct dw_token token; /* token.accesses: number of this request within the execution, from 1 */
     const struct dw_wire_access *accesses;
-    size_t access_count;   /* 1..DW_WIRE_MAX_ACCESSES */
+    size_t access_count; /* 1..DW_WIRE_MAX_ACCESSES */
 };
 
 struct dw_wire_row {
@@ -79,12 +81,17 @@ struct dw_wire_access_reply {
     uint32_t status;
     struct dw_token token;
     const struct dw_wire_row *rows;
-    size_t row_count;
+    size_t row_count; /* at most DW_WIRE_MAX_ACCESSES */
 };
 
-/* Append one item. DW_ERR_MEMORY, or DW_ERR_TOO_LARGE if the item alone exceeds DW_MAX_MESSAGE (nothing appended). */
-DW_MUST_CHECK enum dw_error dw_encode_log_request(struct dw_buffer *buffer, const struct dw_wire_log_request *request);
-DW_MUST_CHECK enum dw_error dw_encode_log_reply(struct dw_buffer *buffer, const struct dw_wire_log_reply *reply);
+/* Append one item. On an error nothing is appended: DW_ERR_ARGUMENT if the item breaks a rule that the
+ * decoder keeps (it would cost the whole stream there), DW_ERR_TOO_LARGE if redo or a value exceeds
+ * DW_MAX_REDO or the item alone exceeds DW_MAX_MESSAGE, DW_ERR_MEMORY. A token goes only with VOTE_REQUEST
+ * and READ_REQUEST and may be NULL. */
+DW_MUST_CHECK enum dw_error dw_encode_log_request(struct dw_buffer *buffer,
+                                                  const struct dw_wire_log_request *request);
+DW_MUST_CHECK enum dw_error dw_encode_log_reply(struct dw_buffer *buffer,
+                                                const struct dw_wire_log_reply *reply);
 DW_MUST_CHECK enum dw_error dw_encode_message(struct dw_buffer *buffer, const struct dw_message *message,
                                               const struct dw_token *token);
 DW_MUST_CHECK enum dw_error dw_encode_access_request(struct dw_buffer *buffer,
@@ -92,8 +99,10 @@ DW_MUST_CHECK enum dw_error dw_encode_access_request(struct dw_buffer *buffer,
 DW_MUST_CHECK enum dw_error dw_encode_access_reply(struct dw_buffer *buffer,
                                                    const struct dw_wire_access_reply *reply);
 
-/* Called for each item of a decoded batch, in the order: log requests, log replies, messages, access requests, access
- * replies. A NULL callback makes items of its kind malformed. Pointers in an item are valid during the call. */
+/* Called for each item of a decoded batch, in the order: log requests, log replies, messages, access
+ * requests, access replies. A NULL callback makes items of its kind malformed. Pointers in an item are valid
+ * during the call. A token is never NULL; it is zero if the message carries none. A callback must not use the
+ * same decoder. */
 struct dw_batch_visitor {
     void (*log_request)(void *user, const struct dw_wire_log_request *request);
     void (*log_reply)(void *user, const struct dw_wire_log_reply *reply);
@@ -102,17 +111,24 @@ struct dw_batch_visitor {
     void (*access_reply)(void *user, const struct dw_wire_access_reply *reply);
 };
 
-/* Scratch memory for decoding, reused from batch to batch: an arena, so that decoding allocates nothing in the usual
- * case. One for each thread. Zero is valid. */
+/* Scratch memory for decoding, reused from batch to batch: an arena, so that decoding allocates nothing in
+ * the usual case. One for each thread. Zero is valid. */
 struct dw_decoder {
     struct dw_arena *arena;
 };
 void dw_decoder_close(struct dw_decoder *decoder);
 
-/* Decodes and validates the whole batch before the first callback. DW_ERR_MALFORMED: nothing was visited, and *text
- * (may be NULL) names the first wrong field. Total over all byte strings: never crashes, never over-allocates (bounded by a
- * small multiple of `size`). */
+/* What decoding `size` bytes may allocate: DW_DECODE_FIXED_BYTES + DW_DECODE_FACTOR * size. protobuf-c needs
+ * some 20 bytes of memory for each byte of a short reply and 50 for the shortest access; a batch that needs
+ * more consists of empty items and is malformed. */
+enum { DW_DECODE_FACTOR = 64, DW_DECODE_FIXED_BYTES = 256 * 1024 };
+
+/* Decodes and validates the whole batch before the first callback. DW_ERR_MALFORMED: nothing was visited, and
+ * *text (may be NULL) is a static line that names the first wrong field. Total over all byte strings: never
+ * crashes, never allocates beyond the bound above. An unknown field is malformed: both ends speak the same
+ * version. DW_ERR_MEMORY: nothing was visited either, *text is not set. */
 DW_MUST_CHECK enum dw_error dw_decode_batch(struct dw_decoder *decoder, const uint8_t *data, size_t size,
-                                            const struct dw_batch_visitor *visitor, void *user, const char **text);
+                                            const struct dw_batch_visitor *visitor, void *user,
+                                            const char **text);
 
 #endif
