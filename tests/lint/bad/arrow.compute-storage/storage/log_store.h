@@ -1,0 +1,1 @@
+/* log_store.h - a header. */

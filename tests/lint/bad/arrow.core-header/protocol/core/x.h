@@ -1,0 +1,2 @@
+/* x.h - a header. */
+#  include "rpc/rpc.h"

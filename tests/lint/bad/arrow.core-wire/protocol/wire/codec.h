@@ -1,0 +1,1 @@
+/* codec.h - a header. */

@@ -1,0 +1,3 @@
+#include <stdint.h>
+
+#include "storage/log_store.h"

@@ -1,0 +1,2 @@
+/* driver.h - talks. */
+#include "rpc/rpc.h"

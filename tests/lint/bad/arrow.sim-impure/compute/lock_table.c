@@ -1,0 +1,3 @@
+#include "compute/lock_table.h"
+
+#include <pthread.h>

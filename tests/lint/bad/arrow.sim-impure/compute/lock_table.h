@@ -1,0 +1,1 @@
+/* lock_table.h - clean by itself. */

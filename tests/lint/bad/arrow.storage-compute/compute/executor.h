@@ -1,0 +1,1 @@
+/* executor.h - a header. */

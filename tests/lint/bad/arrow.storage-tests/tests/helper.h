@@ -1,0 +1,1 @@
+/* helper.h - a header. */

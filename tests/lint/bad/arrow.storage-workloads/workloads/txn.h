@@ -1,0 +1,1 @@
+/* txn.h - a header. */

@@ -1,0 +1,1 @@
+/* id.h - a header. */

@@ -1,0 +1,1 @@
+#include "dogwood.pb-c.h"

@@ -1,0 +1,6 @@
+#include "protocol/rpc/rpc.h"
+#include "rpc.h"
+#include "../rpc/rpc.h"
+#include "rpc/missing.h"
+#include <rpc/rpc.h>
+#include "rpc/rpc.h"

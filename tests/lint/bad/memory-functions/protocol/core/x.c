@@ -1,0 +1,6 @@
+#include <string.h>
+
+unsigned long dw_length(const char *text)
+{
+    return strlen(text);
+}

@@ -1,0 +1,1 @@
+/* another.h - the name of another file. */

@@ -1,0 +1,2 @@
+#include <grpc/grpc.h>
+#include <rocksdb/c.h>

@@ -1,0 +1,4 @@
+/* lock_table.h - pure: memory and nothing else. */
+#include "core/cornus.h"
+
+#include "workloads/ycsb.h"

@@ -1,0 +1,3 @@
+#include "rpc/rpc.h"
+
+#include <grpc/grpc.h>

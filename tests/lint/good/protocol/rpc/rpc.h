@@ -1,0 +1,2 @@
+/* rpc.h - messages between processes. */
+#include "wire/codec.h"

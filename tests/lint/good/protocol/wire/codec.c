@@ -1,0 +1,5 @@
+#include "wire/codec.h"
+
+#include <stdlib.h>
+
+#include "dogwood.pb-c.h"

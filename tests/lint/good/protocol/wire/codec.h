@@ -1,0 +1,2 @@
+/* codec.h - conversion. */
+#include "core/cornus.h"

@@ -1,0 +1,4 @@
+/* store.h - logs. */
+#include "rpc/rpc.h"
+
+#include <rocksdb/c.h>

@@ -1,0 +1,5 @@
+#include "helper.h"
+
+#include "storage/store.h"
+
+int __wrap_read(void);

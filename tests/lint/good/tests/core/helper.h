@@ -1,0 +1,1 @@
+/* helper.h - beside its tests. */

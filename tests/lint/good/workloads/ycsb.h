@@ -1,0 +1,4 @@
+/* ycsb.h - a pure workload. */
+#include "base/limits.h"
+
+#include <math.h>
