@@ -1,0 +1,475 @@
+/* bench_writer.c - what one log writer costs inside a process: the floors that figures of a storage node are
+ * held against. Prints one JSON object per line.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "base/limits.h"
+#include "storage/log_service.h"
+
+enum mode { MODE_STORE, MODE_FDATASYNC, MODE_SERVICE, MODE_ENTRIES };
+
+struct settings {
+    enum mode mode;
+    const char *data; /* NULL: the memory store */
+    bool sync;
+    size_t bytes;
+    size_t batches[16];
+    size_t batch_count;
+    double seconds;
+    uint64_t entries;
+};
+
+/* Every so many nanoseconds up to 10 ms there is a bucket; what is slower counts as 10 ms. */
+#define BUCKET_NS 100u
+#define BUCKETS   100000u
+
+struct times {
+    uint64_t count;
+    uint32_t buckets[BUCKETS + 1];
+};
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void times_add(struct times *times, uint64_t ns)
+{
+    uint64_t bucket = ns / BUCKET_NS;
+    times->buckets[bucket < BUCKETS ? bucket : BUCKETS]++;
+    times->count++;
+}
+
+static double times_us(const struct times *times, double quantile)
+{
+    uint64_t wanted = (uint64_t)((double)times->count * quantile);
+    uint64_t seen = 0;
+    for (size_t i = 0; i <= BUCKETS; i++) {
+        seen += times->buckets[i];
+        if (seen > wanted) {
+            return (double)i * BUCKET_NS / 1000;
+        }
+    }
+    return 0;
+}
+
+static void print_times(const char *mode, size_t batch, double records_per_s, const struct times *times)
+{
+    printf("{\"mode\":\"%s\",\"batch\":%zu,\"records_per_s\":%.0f,\"p50_us\":%.1f,\"p99_us\":%.1f}\n", mode,
+           batch, records_per_s, times_us(times, 0.5), times_us(times, 0.99));
+    fflush(stdout);
+}
+
+static _Noreturn void die(int code, const char *text)
+{
+    fprintf(stderr, "dogwood-bench-writer: %s\n", text);
+    exit(code);
+}
+
+static struct times *make_times(void)
+{
+    struct times *times = calloc(1, sizeof *times);
+    if (times == NULL) {
+        die(3, "out of memory");
+    }
+    return times;
+}
+
+static struct dw_log_store *open_store(const struct settings *settings)
+{
+    char text[512];
+    struct dw_log_store *store = settings->data == NULL ? dw_memory_store_open() : NULL;
+    if (settings->data != NULL &&
+        dw_rocksdb_store_open(settings->data, "bench", 0, &store, text, sizeof text) != DW_OK) {
+        die(3, text);
+    }
+    if (store == NULL) {
+        die(3, "out of memory");
+    }
+    return store;
+}
+
+static bool ignore_record(void *user, const struct dw_stored_record *record)
+{
+    uint64_t *last = user;
+    *last = record->position > *last ? record->position : *last;
+    return true;
+}
+
+static void ignore_fence(void *user, const struct dw_stored_fence *fence)
+{
+    uint64_t *last = user;
+    *last = fence->position > *last ? fence->position : *last;
+}
+
+/* One writer and its store, with nothing around them. */
+static void bench_store(const struct settings *settings, size_t batch)
+{
+    static struct dw_stored_record records[4096];
+    static uint8_t redo[DW_MAX_REDO];
+    struct times *times = make_times();
+    struct dw_log_store *store = open_store(settings);
+    uint64_t position = 0;
+    if (store->ops->load(store, ignore_fence, ignore_record, &position) != DW_OK) {
+        die(3, store->ops->error_text(store));
+    }
+    uint64_t start = now_ns();
+    uint64_t end = start;
+    while ((double)(end - start) < settings->seconds * 1e9) {
+        uint64_t before = end;
+        for (size_t i = 0; i < batch; i++) {
+            position++;
+            records[i] = (struct dw_stored_record){.position = position,
+                                                   .txn = {.incarnation = 1, .sequence = position},
+                                                   .record = DW_RECORD_VOTE_YES,
+                                                   .participants = 1,
+                                                   .redo = redo,
+                                                   .redo_size = settings->bytes};
+        }
+        if (store->ops->append(store, records, batch, NULL, 0, settings->sync) != DW_OK ||
+            store->ops->acknowledge(store, position) != DW_OK) {
+            die(3, store->ops->error_text(store));
+        }
+        end = now_ns();
+        times_add(times, end - before);
+    }
+    double rate = (double)(times->count * batch) / ((double)(end - start) / 1e9);
+    print_times(settings->sync ? "store-sync" : "store", batch, rate, times);
+    store->ops->close(store);
+    free(times);
+}
+
+/* The disk's own floor: append so many bytes to a plain file and fdatasync it. */
+static void bench_fdatasync(const struct settings *settings, size_t batch)
+{
+    char path[PATH_MAX];
+    uint8_t *data = calloc(batch, settings->bytes);
+    struct times *times = make_times();
+    snprintf(path, sizeof path, "%s/floor", settings->data == NULL ? "." : settings->data);
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    if (fd < 0 || data == NULL) {
+        die(3, strerror(errno));
+    }
+    uint64_t start = now_ns();
+    uint64_t end = start;
+    while ((double)(end - start) < settings->seconds * 1e9) {
+        uint64_t before = end;
+        size_t size = batch * settings->bytes;
+        if (write(fd, data, size) != (ssize_t)size || fdatasync(fd) != 0) {
+            die(3, strerror(errno));
+        }
+        end = now_ns();
+        times_add(times, end - before);
+    }
+    double rate = (double)(times->count * batch) / ((double)(end - start) / 1e9);
+    print_times("fdatasync", batch, rate, times);
+    close(fd);
+    unlink(path);
+    free(data);
+    free(times);
+}
+
+/* A client with a number of votes in flight: each answer frees a place, and all free places are filled at
+ * once. */
+struct client {
+    struct dw_log_service *service;
+    struct times *times;
+    const struct settings *settings;
+    size_t depth;
+    uint64_t sequence;
+    uint64_t *sent_ns; /* by place */
+    size_t *free_places;
+    struct dw_log_submission *submissions;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    size_t free_count;
+    /* Answered since the batch began; the writer's until the end of the batch. */
+    size_t *answered;
+    size_t answered_count;
+};
+
+static void on_answer(void *context, uint64_t id, const struct dw_log_request *request, enum dw_answer answer,
+                      uint64_t position, uint32_t incarnation)
+{
+    struct client *client = context;
+    (void)request;
+    (void)position;
+    (void)incarnation;
+    DW_ASSERT(answer == DW_ANSWER_VOTE_YES);
+    client->answered[client->answered_count++] = (size_t)id;
+}
+
+static void on_batch_end(void *user)
+{
+    struct client *client = user;
+    if (client->answered_count == 0) {
+        return;
+    }
+    uint64_t now = now_ns();
+    pthread_mutex_lock(&client->lock);
+    for (size_t i = 0; i < client->answered_count; i++) {
+        times_add(client->times, now - client->sent_ns[client->answered[i]]);
+        client->free_places[client->free_count++] = client->answered[i];
+    }
+    client->answered_count = 0;
+    pthread_cond_signal(&client->changed);
+    pthread_mutex_unlock(&client->lock);
+}
+
+static void submit_votes(struct client *client, const size_t *places, size_t count)
+{
+    static uint8_t redo[DW_MAX_REDO];
+    uint64_t now = now_ns();
+    for (size_t i = 0; i < count; i++) {
+        uint64_t sequence = client->sequence++;
+        client->sent_ns[places[i]] = now;
+        client->submissions[i] = (struct dw_log_submission){
+            .request = {.txn = {.incarnation = 1, .sequence = sequence},
+                        .incarnation = 1,
+                        .ask = DW_ASK_VOTE},
+            .participants = 3,
+            .redo = redo,
+            .redo_size = client->settings->bytes,
+            .force = true,
+            .id = places[i],
+            .done = on_answer,
+            .context = client,
+        };
+    }
+    enum dw_error error = dw_log_service_submit(client->service, client->submissions, count);
+    if (error != DW_OK) {
+        die(3, dw_error_text(error));
+    }
+}
+
+static void client_close(struct client *client)
+{
+    pthread_cond_destroy(&client->changed);
+    pthread_mutex_destroy(&client->lock);
+    free(client->sent_ns);
+    free(client->free_places);
+    free(client->submissions);
+    free(client->answered);
+    free(client->times);
+}
+
+static void client_open(struct client *client, const struct settings *settings, size_t depth)
+{
+    char text[512];
+    *client =
+        (struct client){.settings = settings, .depth = depth, .times = make_times(), .free_count = depth};
+    client->sent_ns = calloc(depth, sizeof *client->sent_ns);
+    client->free_places = calloc(depth, sizeof *client->free_places);
+    client->submissions = calloc(depth, sizeof *client->submissions);
+    client->answered = calloc(depth, sizeof *client->answered);
+    if (client->sent_ns == NULL || client->free_places == NULL || client->submissions == NULL ||
+        client->answered == NULL) {
+        die(3, "out of memory");
+    }
+    for (size_t i = 0; i < depth; i++) {
+        client->free_places[i] = i;
+    }
+    pthread_mutex_init(&client->lock, NULL);
+    pthread_cond_init(&client->changed, NULL);
+    struct dw_log_service_options options = {
+        .store = open_store(settings), .sync = settings->sync, .on_batch_end = on_batch_end, .user = client};
+    if (dw_log_service_open(&options, &client->service, text, sizeof text) != DW_OK) {
+        die(3, text);
+    }
+}
+
+/* Votes until the time has passed or so many are made, whichever is first; returns votes a second. */
+static double vote(struct client *client, double seconds, uint64_t votes)
+{
+    size_t *places = calloc(client->depth, sizeof *places);
+    DW_ASSERT(places != NULL);
+    uint64_t start = now_ns();
+    uint64_t end = start;
+    uint64_t before = client->sequence;
+    while ((double)(end - start) < seconds * 1e9 && client->sequence - before < votes) {
+        pthread_mutex_lock(&client->lock);
+        while (client->free_count == 0) {
+            pthread_cond_wait(&client->changed, &client->lock);
+        }
+        size_t count = client->free_count;
+        memcpy(places, client->free_places, count * sizeof *places);
+        client->free_count = 0;
+        pthread_mutex_unlock(&client->lock);
+        submit_votes(client, places, count);
+        end = now_ns();
+    }
+    pthread_mutex_lock(&client->lock);
+    while (client->free_count < client->depth) {
+        pthread_cond_wait(&client->changed, &client->lock);
+    }
+    pthread_mutex_unlock(&client->lock);
+    free(places);
+    return (double)(client->sequence - before) / ((double)(now_ns() - start) / 1e9);
+}
+
+static void bench_service(const struct settings *settings, size_t depth)
+{
+    struct client client;
+    client_open(&client, settings, depth);
+    /* Records of an earlier run may be in the directory; a new sequence of ids steps around them. */
+    client.sequence = now_ns();
+    double rate = vote(&client, settings->seconds, UINT64_MAX);
+    print_times(settings->sync ? "service-sync" : "service", depth, rate, client.times);
+    dw_log_service_close(client.service);
+    client_close(&client);
+}
+
+/* What a vote costs with so many entries in the table. */
+static void bench_entries(const struct settings *settings, size_t depth)
+{
+    struct client client;
+    client_open(&client, settings, depth);
+    vote(&client, 1e9, settings->entries);
+    memset(client.times, 0, sizeof *client.times);
+    double rate = vote(&client, settings->seconds, settings->entries / 8 + 1000);
+    struct dw_log_stat stats[64];
+    size_t count = dw_log_service_stats(client.service, stats, 64, false);
+    printf("{\"mode\":\"entries\",\"preloaded\":%llu,\"batch\":%zu,\"votes_per_s\":%.0f,\"us_per_vote\":%.3f,"
+           "\"p50_us\":%.1f,\"p99_us\":%.1f",
+           (unsigned long long)settings->entries, depth, rate, 1e6 / rate, times_us(client.times, 0.5),
+           times_us(client.times, 0.99));
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(stats[i].name, "entries") == 0 || strcmp(stats[i].name, "table_bytes") == 0) {
+            printf(",\"%s\":%llu", stats[i].name, (unsigned long long)stats[i].value);
+        }
+    }
+    printf("}\n");
+    dw_log_service_close(client.service);
+    client_close(&client);
+}
+
+static void usage(void)
+{
+    puts("usage: dogwood-bench-writer [--data DIR] [--sync on|off] [--bytes N] [--batches N,N,...] "
+         "[--seconds S]\n"
+         "                            [--floor fdatasync | --service | --entries N]\n"
+         "  one writer over the RocksDB store in DIR (without --data: the memory store), batches of N "
+         "records;\n"
+         "  --floor fdatasync: a plain file in DIR; --service: a log service with N votes in flight;\n"
+         "  --entries N: the same after N entries were made, to compare big tables with small ones");
+}
+
+static void parse_batches(struct settings *settings, const char *list)
+{
+    char *end;
+    settings->batch_count = 0;
+    do {
+        unsigned long batch = strtoul(list, &end, 10);
+        if (end == list || batch == 0 || batch > 4096 || settings->batch_count == 16) {
+            die(2, "--batches: give up to 16 numbers from 1 to 4096, with commas between them");
+        }
+        settings->batches[settings->batch_count++] = batch;
+        list = end + 1;
+    } while (*end == ',');
+    if (*end != '\0') {
+        die(2, "--batches: give up to 16 numbers from 1 to 4096, with commas between them");
+    }
+}
+
+static double parse_number(const char *flag, const char *value, double low, double high)
+{
+    char text[128];
+    char *end;
+    double number = strtod(value, &end);
+    if (end == value || *end != '\0' || !(number >= low && number <= high)) {
+        snprintf(text, sizeof text, "--%s: give a number from %.10g to %.10g", flag, low, high);
+        die(2, text);
+    }
+    return number;
+}
+
+static void parse_flag(struct settings *settings, const char *flag, const char *value)
+{
+    if (strcmp(flag, "data") == 0) {
+        settings->data = value;
+    } else if (strcmp(flag, "sync") == 0) {
+        settings->sync = strcmp(value, "on") == 0;
+        if (!settings->sync && strcmp(value, "off") != 0) {
+            die(2, "--sync: give on or off");
+        }
+    } else if (strcmp(flag, "bytes") == 0) {
+        settings->bytes = (size_t)parse_number(flag, value, 0, DW_MAX_REDO);
+    } else if (strcmp(flag, "batches") == 0) {
+        parse_batches(settings, value);
+    } else if (strcmp(flag, "seconds") == 0) {
+        settings->seconds = parse_number(flag, value, 0.01, 3600);
+    } else if (strcmp(flag, "floor") == 0) {
+        if (strcmp(value, "fdatasync") != 0) {
+            die(2, "--floor: give fdatasync");
+        }
+        settings->mode = MODE_FDATASYNC;
+    } else if (strcmp(flag, "service") == 0) {
+        settings->mode = MODE_SERVICE;
+    } else {
+        settings->mode = MODE_ENTRIES;
+        settings->entries = (uint64_t)parse_number(flag, value, 1, 1e9);
+    }
+}
+
+static void parse_flags(struct settings *settings, int argc, char **argv)
+{
+    static const struct option flags[] = {
+        {"data", required_argument, NULL, 'f'},    {"sync", required_argument, NULL, 'f'},
+        {"bytes", required_argument, NULL, 'f'},   {"batches", required_argument, NULL, 'f'},
+        {"seconds", required_argument, NULL, 'f'}, {"floor", required_argument, NULL, 'f'},
+        {"entries", required_argument, NULL, 'f'}, {"service", no_argument, NULL, 'f'},
+        {"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0},
+    };
+    int found;
+    int index = 0;
+    while ((found = getopt_long(argc, argv, "", flags, &index)) != -1) {
+        if (found != 'f') {
+            usage();
+            exit(found == 'h' ? 0 : 2);
+        }
+        parse_flag(settings, flags[index].name, optarg);
+    }
+    if (optind < argc) {
+        die(2, "an argument without a flag: see --help");
+    }
+}
+
+int main(int argc, char **argv)
+{
+    struct settings settings = {.mode = MODE_STORE,
+                                .sync = true,
+                                .bytes = 128,
+                                .batches = {1, 4, 16, 64, 256},
+                                .batch_count = 5,
+                                .seconds = 1};
+    parse_flags(&settings, argc, argv);
+    for (size_t i = 0; i < settings.batch_count; i++) {
+        switch (settings.mode) {
+        case MODE_STORE:
+            bench_store(&settings, settings.batches[i]);
+            break;
+        case MODE_FDATASYNC:
+            bench_fdatasync(&settings, settings.batches[i]);
+            break;
+        case MODE_SERVICE:
+            bench_service(&settings, settings.batches[i]);
+            break;
+        case MODE_ENTRIES:
+            bench_entries(&settings, settings.batches[i]);
+            break;
+        }
+    }
+    return 0;
+}
