@@ -1,16 +1,17 @@
 /* rpc.h - messages between processes: batched bidirectional streams for the hot paths, unary calls for
  * administration. The only user of gRPC C core.
  *
- * A `dw_rpc` is one endpoint: one completion queue, one thread that is always blocked in it (the loop thread), at most
- * one listening server, and any number of peers that it connects to. Every callback runs on the loop thread and must
- * not block. Sending is allowed from every thread.
+ * A `dw_rpc` is one endpoint: one completion queue, one thread that is always blocked in it (the loop
+ * thread), at most one listening server, and any number of peers that it connects to. Every callback runs on
+ * the loop thread and must not block. Sending is allowed from every thread.
  *
- * A stream message is opaque bytes here: whatever was queued with dw_conn_send while the previous message was on its
- * way goes out as one message, in order. wire/codec.h fills and reads the bytes (concatenated items of a Batch).
+ * A stream message is opaque bytes here: whatever was queued with dw_conn_send while the previous message was
+ * on its way goes out as one message, in order. wire/codec.h fills and reads the bytes (concatenated items of
+ * a Batch).
  *
- * Hand-shake: a client tells role, node, run id and version in the call's metadata; the server compares run id and
- * version and refuses a stranger with a status that names both sides. A client also learns who answered, and drops a
- * peer that is not the one that it expected.
+ * Hand-shake: a client tells role, node, run id and version in the call's metadata; the server compares run
+ * id and version and refuses a stranger with a status that names both sides. A client also learns who
+ * answered, and drops a peer that is not the one that it expected.
  */
 #ifndef DW_RPC_RPC_H
 #define DW_RPC_RPC_H
@@ -39,11 +40,12 @@ struct dw_identity {
     char run_id[DW_MAX_RUN_ID + 1];
 };
 
-/* The answer of a unary handler: a packed message (rpc frees it with free()), or an error with its one-line text. */
+/* The answer of a unary handler: a packed message (rpc frees it with free()), or an error with its one-line
+ * text. */
 struct dw_unary_reply {
     enum dw_error error;
-    char text[256];  /* error: names the thing and the mend */
-    uint8_t *data;   /* DW_OK: malloc'ed, may be NULL if size is 0 */
+    char text[256]; /* error: names the thing and the mend */
+    uint8_t *data;  /* DW_OK: malloc'ed, may be NULL if size is 0 */
     size_t size;
 };
 
@@ -52,51 +54,53 @@ struct dw_unary_call;
 void dw_unary_finish(struct dw_unary_call *call, struct dw_unary_reply *reply);
 
 struct dw_rpc_handlers {
-    /* A stream came up. `peer` is who is at the other end; valid during the call. For a connection that this endpoint
-     * opened, it is called again after each reconnection. NULL: ignored. */
+    /* A stream came up. `peer` is who is at the other end; valid during the call. For a connection that this
+     * endpoint opened, it is called again after each reconnection. NULL: ignored. */
     void (*on_up)(void *user, struct dw_conn *conn, const struct dw_identity *peer);
-    /* One stream message. The bytes are valid during the call. Return DW_ERR_MALFORMED to have the stream closed with
-     * an error status; other connections are unaffected. */
+    /* One stream message. The bytes are valid during the call. Return DW_ERR_MALFORMED to have the stream
+     * closed with an error status; other connections are unaffected. */
     enum dw_error (*on_message)(void *user, struct dw_conn *conn, const uint8_t *data, size_t size);
-    /* The stream is gone: everything that was queued or unacknowledged is lost. An accepted connection must not be
-     * used after this returns, nor from other threads later (see dw_conn_ref); one that this endpoint opened will be
-     * retried. `text` says why. NULL: ignored. */
+    /* The stream is gone: everything that was queued or unacknowledged is lost. An accepted connection must
+     * not be used after this returns, nor from other threads later (see dw_conn_ref); one that this endpoint
+     * opened will be retried. `text` says why. NULL: ignored. */
     void (*on_down)(void *user, struct dw_conn *conn, enum dw_error error, const char *text);
-    /* A unary call of `method` ("Stats"). Must lead to exactly one dw_unary_finish(call, ...), now or later. NULL: all
-     * methods are unknown. */
-    void (*on_unary)(void *user, struct dw_unary_call *call, const char *method, const uint8_t *data, size_t size);
-    /* Called whenever the loop thread is about to block; returns the monotonic time (dw_rpc_now_us) at which it wants
-     * to be called again at the latest, or UINT64_MAX. NULL: never. */
+    /* A unary call of `method` ("Stats"). Must lead to exactly one dw_unary_finish(call, ...), now or later.
+     * NULL: all methods are unknown. */
+    void (*on_unary)(void *user, struct dw_unary_call *call, const char *method, const uint8_t *data,
+                     size_t size);
+    /* Called whenever the loop thread is about to block; returns the monotonic time (dw_rpc_now_us) at which
+     * it wants to be called again at the latest, or UINT64_MAX. NULL: never. */
     uint64_t (*on_tick)(void *user, uint64_t now_us);
 };
 
 struct dw_rpc_options {
     struct dw_identity self;
-    const char *listen;            /* "127.0.0.1:0", or NULL for an endpoint without a server; copied */
-    size_t max_queue_bytes;        /* bound of what may wait in one connection; 0: 64 MiB */
-    uint32_t reconnect_ms;         /* back-off between attempts; 0: 100 */
-    uint32_t keepalive_ms;         /* ping interval; a silent peer is dropped after one more; 0: 2000 */
+    const char *listen;     /* "127.0.0.1:0", or NULL for an endpoint without a server; copied */
+    size_t max_queue_bytes; /* bound of what may wait in one connection; 0: 64 MiB */
+    uint32_t reconnect_ms;  /* back-off between attempts; 0: 100 */
+    uint32_t keepalive_ms;  /* ping interval; a silent peer is dropped after one more; 0: 2000 */
     struct dw_rpc_handlers handlers;
     void *user;
 };
 
-/* Starts the endpoint and its loop thread. Signals that the process handles must be blocked before (gRPC's threads
- * inherit the mask), and the process must not fork afterwards. On failure *text (size bytes) gets one line that names
- * the thing and the mend: an address that cannot be used is DW_ERR_ADDRESS. */
-DW_MUST_CHECK enum dw_error dw_rpc_start(const struct dw_rpc_options *options, struct dw_rpc **rpc, char *text,
-                                         size_t text_size);
+/* Starts the endpoint and its loop thread. Signals that the process handles must be blocked before (gRPC's
+ * threads inherit the mask), and the process must not fork afterwards. On failure *text (size bytes) gets one
+ * line that names the thing and the mend: an address that cannot be used is DW_ERR_ADDRESS. */
+DW_MUST_CHECK enum dw_error dw_rpc_start(const struct dw_rpc_options *options, struct dw_rpc **rpc,
+                                         char *text, size_t text_size);
 
 /* The port that the server listens on, also if 0 was asked for; 0 without a server. */
 uint16_t dw_rpc_port(const struct dw_rpc *rpc);
 
-/* Opens a connection that reconnects by itself until dw_rpc_stop. `expect` is the identity that must answer (role and
- * node; run id is always our own). The pointer is valid until dw_rpc_stop. */
-DW_MUST_CHECK enum dw_error dw_rpc_connect(struct dw_rpc *rpc, const char *address, const struct dw_identity *expect,
-                                           struct dw_conn **conn);
+/* Opens a connection that reconnects by itself until dw_rpc_stop. `expect` is the identity that must answer
+ * (role and node; run id is always our own). The pointer is valid until dw_rpc_stop. */
+DW_MUST_CHECK enum dw_error dw_rpc_connect(struct dw_rpc *rpc, const char *address,
+                                           const struct dw_identity *expect, struct dw_conn **conn);
 
-/* Queues bytes (at most DW_MAX_MESSAGE) for the peer and sends as soon as the previous message is out. They go out
- * whole, in one message, after what was queued before. DW_ERR_CLOSED if the stream is down, DW_ERR_FULL if the bound
- * would be passed: nothing was queued. A message that was accepted may still be lost. From any thread. */
+/* Queues bytes (at most DW_MAX_MESSAGE) for the peer and sends as soon as the previous message is out. They
+ * go out whole, in one message, after what was queued before. DW_ERR_CLOSED if the stream is down,
+ * DW_ERR_FULL if the bound would be passed: nothing was queued. A message that was accepted may still be
+ * lost. From any thread. */
 DW_MUST_CHECK enum dw_error dw_conn_send(struct dw_conn *conn, const uint8_t *data, size_t size);
 
 /* Lets another thread hold an accepted connection beyond on_down; sends then give DW_ERR_CLOSED. */
@@ -113,15 +117,17 @@ void dw_rpc_wake(struct dw_rpc *rpc);
 /* Monotonic time in microseconds: what all deadlines are measured by. */
 uint64_t dw_rpc_now_us(void);
 
-/* Stops: new calls are refused, streams are closed, the queue is drained to its end, the thread is joined, all memory
- * is freed. Connections' on_down is called. */
+/* Stops: new calls are refused, streams are closed, the queue is drained to its end, the thread is joined,
+ * all memory is freed. Connections' on_down is called. */
 void dw_rpc_stop(struct dw_rpc *rpc);
 
-/* A blocking unary call of `method` at `address`, for tools and start-up; uses a channel of its own, not a dw_rpc.
- * `self` is checked by the server like a stream's. On DW_OK the reply is in *data (free() it) and *size; else *text
- * tells (the server's own line, if it sent one). Waits for a server that is not up yet until the deadline. */
-DW_MUST_CHECK enum dw_error dw_rpc_call(const char *address, const struct dw_identity *self, const char *method,
-                                        const uint8_t *request, size_t request_size, uint32_t deadline_ms,
-                                        uint8_t **data, size_t *size, char *text, size_t text_size);
+/* A blocking unary call of `method` at `address`, for tools and start-up; uses a channel of its own, not a
+ * dw_rpc. `self` is checked by the server like a stream's. On DW_OK the reply is in *data (free() it) and
+ * *size; else *text tells (the server's own line, if it sent one). Waits for a server that is not up yet
+ * until the deadline. */
+DW_MUST_CHECK enum dw_error dw_rpc_call(const char *address, const struct dw_identity *self,
+                                        const char *method, const uint8_t *request, size_t request_size,
+                                        uint32_t deadline_ms, uint8_t **data, size_t *size, char *text,
+                                        size_t text_size);
 
 #endif
