@@ -81,7 +81,7 @@ enum dw_error dw_acked_file_open(const char *directory, struct dw_acked_file *fi
         snprintf(text, text_size, "%s is in use by another process: stop it, or give another directory",
                  directory);
         error = DW_ERR_LOCKED;
-    } else {
+    } else if (!file->made) {
         error = read_position(directory, file, text, text_size);
     }
     if (error != DW_OK) {

@@ -28,12 +28,14 @@
        */
 #define MEMTABLE_BYTES (64u << 20)
 #define SCAN_READAHEAD (2u << 20)
+#define LOG_FATAL_ONLY 4
 #define MAX_META       128
 
 struct rocksdb_store {
     struct dw_log_store store;
     rocksdb_t *db; /* read-only until it is loaded; NULL: a new database, not yet made */
     bool loaded;
+    bool broken; /* a write failed */
     rocksdb_options_t *options;
     rocksdb_readoptions_t *read;
     rocksdb_writeoptions_t *synced;
@@ -92,6 +94,14 @@ static enum dw_error fail_missing(struct rocksdb_store *db, const char *what, ui
     return DW_ERR_CORRUPT;
 }
 
+/* Whatever RocksDB calls it, a write that failed is a matter of the disk, and the database is done with. */
+static enum dw_error fail_write(struct rocksdb_store *db, const char *what, char *reason)
+{
+    db->broken = true;
+    (void)fail(db, what, reason);
+    return DW_ERR_IO;
+}
+
 static enum dw_error rocksdb_store_append(struct dw_log_store *store, const struct dw_stored_record *records,
                                           size_t count, const struct dw_stored_fence *fences,
                                           size_t fence_count, bool sync)
@@ -103,7 +113,7 @@ static enum dw_error rocksdb_store_append(struct dw_log_store *store, const stru
         if (sync) {
             rocksdb_flush_wal(db->db, 1, &reason);
         }
-        return reason == NULL ? DW_OK : fail(db, "a sync", reason);
+        return reason == NULL ? DW_OK : fail_write(db, "a sync", reason);
     }
     rocksdb_writebatch_clear(db->batch);
     for (size_t i = 0; i < count; i++) {
@@ -126,7 +136,7 @@ static enum dw_error rocksdb_store_append(struct dw_log_store *store, const stru
         rocksdb_writebatch_put(db->batch, (const char *)key, sizeof key, (const char *)value, sizeof value);
     }
     rocksdb_write(db->db, sync ? db->synced : db->unsynced, db->batch, &reason);
-    return reason == NULL ? DW_OK : fail(db, sync ? "a synced write" : "a write", reason);
+    return reason == NULL ? DW_OK : fail_write(db, sync ? "a synced write" : "a write", reason);
 }
 
 static enum dw_error rocksdb_store_acknowledge(struct dw_log_store *store, uint64_t position)
@@ -310,7 +320,9 @@ static enum dw_error rocksdb_store_scan(struct dw_log_store *store, uint32_t log
 static void rocksdb_store_close(struct dw_log_store *store)
 {
     struct rocksdb_store *db = rocksdb_of(store);
-    if (db->db != NULL) {
+    /* After a failed write RocksDB asserts, as Debian builds it, when it closes the log file. Such a database
+     * stays as it is, with its lock, until the process ends; it should end soon. */
+    if (db->db != NULL && !db->broken) {
         rocksdb_close(db->db);
     }
     rocksdb_writebatch_destroy(db->batch);
@@ -352,7 +364,9 @@ static void set_options(struct rocksdb_store *db)
     rocksdb_options_set_level0_slowdown_writes_trigger(options, 40);
     rocksdb_options_set_level0_stop_writes_trigger(options, 60);
     rocksdb_options_set_allow_concurrent_memtable_write(options, 0);
-    rocksdb_options_set_info_log_level(options, 2);
+    /* RocksDB's own LOG lies in the same directory, and as Debian builds it, with its assertions, it aborts
+     * when a second line meets a full disk. What matters of its errors is in our own text. */
+    rocksdb_options_set_info_log_level(options, LOG_FATAL_ONLY);
     rocksdb_options_set_keep_log_file_num(options, 2);
     rocksdb_options_set_stats_dump_period_sec(options, 0);
     db->read = rocksdb_readoptions_create();
