@@ -107,6 +107,9 @@ const char *dw_check_message(const struct dw_message *message, const struct dw_t
     if (vote_request ? (message->writers & dw_node_bit(message->to)) == 0 : message->writers != 0) {
         return "commit message: writers do not fit the kind";
     }
+    if (message->kind != DW_MSG_ACK && token->released_us != 0) {
+        return "commit message: a time of release with a kind other than ACK";
+    }
     if (!vote_request && message->kind != DW_MSG_READ_REQUEST && !token_is_zero(token)) {
         return "commit message: token with a kind that asks for no execution";
     }

@@ -41,12 +41,14 @@ struct dw_wire_log_reply {
     uint32_t incarnation;
 };
 
-/* Names one execution at a participant: its incarnation and a local counter; `accesses` requests belong to
- * it. */
+/* What drivers attach to a message of the core. For the requests, the name of one execution at a participant:
+ * its incarnation and a local counter; `accesses` requests belong to it. For ACK, when the sender freed the
+ * transaction's locks, on its monotonic clock (comparable on one host only). */
 struct dw_token {
     uint64_t incarnation;
     uint64_t counter;
     uint32_t accesses;
+    uint64_t released_us;
 };
 
 enum { DW_WIRE_MAX_ACCESSES = 1024 };

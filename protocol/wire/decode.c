@@ -70,8 +70,10 @@ static struct dw_message message_in(const Dogwood__V1__CommitMessage *item)
 
 static struct dw_token message_token_in(const Dogwood__V1__CommitMessage *item)
 {
-    return (struct dw_token){
-        .incarnation = item->token_incarnation, .counter = item->token_counter, .accesses = item->accesses};
+    return (struct dw_token){.incarnation = item->token_incarnation,
+                             .counter = item->token_counter,
+                             .accesses = item->accesses,
+                             .released_us = item->released_us};
 }
 
 static struct dw_wire_access access_in(const Dogwood__V1__Access *item)

@@ -107,6 +107,7 @@ enum dw_error dw_encode_message(struct dw_buffer *buffer, const struct dw_messag
     item.token_incarnation = sent->incarnation;
     item.token_counter = sent->counter;
     item.accesses = sent->accesses;
+    item.released_us = sent->released_us;
     Dogwood__V1__CommitMessage *items[] = {&item};
     Dogwood__V1__Batch batch = DOGWOOD__V1__BATCH__INIT;
     batch.n_commit_messages = 1;
