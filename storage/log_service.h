@@ -42,8 +42,9 @@ struct dw_log_service_options {
     uint64_t seed;          /* of the delay's random numbers */
     size_t max_queue_bytes; /* what may wait; 0: 256 MiB */
     dw_log_rule_fn *rule;   /* NULL: dw_log_rule; tests put mutants here */
-    /* Called on the writer thread after the answers of each batch; may be NULL. Here replies that the `done`
-     * calls gathered can be sent at once. */
+    /* Called on the writer thread after the answers of each batch, and once the store has failed; may be
+     * NULL. Here replies that the `done` calls gathered can be sent at once, and what met DW_ERR_FULL can be
+     * tried again: what was answered no longer counts. */
     void (*on_batch_end)(void *user);
     /* The clock of delays, in microseconds; NULL: the monotonic clock. With another one the writer doesn't
      * know when its time comes, so whoever moves the clock calls dw_log_service_poke. */

@@ -283,6 +283,16 @@ static void drop_batch(struct dw_log_service *service)
     }
 }
 
+/* The bound has room again before the user hears of it, so that what was refused may be tried then. */
+static void end_batch(struct dw_log_service *service)
+{
+    dw_log_queue_release(&service->queue, service->answered_bytes);
+    service->answered_bytes = 0;
+    if (service->options.on_batch_end != NULL) {
+        service->options.on_batch_end(service->options.user);
+    }
+}
+
 static void run_batch(struct dw_log_service *service, uint64_t now, bool closing)
 {
     gather_batch(service);
@@ -306,9 +316,7 @@ static void run_batch(struct dw_log_service *service, uint64_t now, bool closing
     } else {
         answer_durable(service, now);
     }
-    if (service->options.on_batch_end != NULL) {
-        service->options.on_batch_end(service->options.user);
-    }
+    end_batch(service);
 }
 
 static uint64_t next_deadline(const struct dw_log_service *service)
@@ -360,12 +368,10 @@ static void run_due(struct dw_log_service *service, bool closing)
             (service->riding.head != NULL && (closing || now >= service->riding_until_us)))) {
         run_batch(service, now, closing);
     }
-    if (service->failed != DW_OK) {
+    if (service->failed != DW_OK && (service->answered_bytes > 0 || service->delayed != NULL ||
+                                     service->ready.head != NULL || service->riding.head != NULL)) {
         drop_everything(service);
-    }
-    if (service->answered_bytes > 0) {
-        dw_log_queue_release(&service->queue, service->answered_bytes);
-        service->answered_bytes = 0;
+        end_batch(service);
     }
 }
 

@@ -148,6 +148,13 @@ void conn_close(struct dw_conn *conn, enum dw_error error, const char *text)
     grpc_call_cancel_with_status(conn->call, rpc_status_of(error), text, NULL);
 }
 
+void dw_conn_close(struct dw_conn *conn, enum dw_error error, const char *text)
+{
+    if (conn->call != NULL && !conn->finished && conn->reason == DW_OK) {
+        conn_close(conn, error, text);
+    }
+}
+
 void conn_finished(struct dw_conn *conn, enum dw_error error, const char *text)
 {
     note_reason(conn, error, text);
@@ -155,10 +162,20 @@ void conn_finished(struct dw_conn *conn, enum dw_error error, const char *text)
     conn->finished = true;
 }
 
+static void drop_incoming(struct dw_conn *conn)
+{
+    grpc_byte_buffer_destroy(conn->incoming);
+    conn->incoming = NULL;
+    conn->held = false;
+}
+
 /* Everything that the call had under way has come back. */
 static void conn_ended(struct dw_conn *conn)
 {
     struct dw_rpc *rpc = conn->rpc;
+    if (conn->held) {
+        drop_incoming(conn);
+    }
     pthread_mutex_lock(&conn->mutex);
     grpc_call_unref(conn->call);
     conn->call = NULL;
@@ -233,20 +250,14 @@ static enum dw_error deliver(struct dw_conn *conn)
     return error;
 }
 
-static void on_read(void *owner, bool ok)
+/* Gives the user what came and reads on, unless the user has it held. */
+static void take(struct dw_conn *conn)
 {
-    struct dw_conn *conn = owner;
-    if (!ok || conn->incoming == NULL) {
-        /* The client learns more from the status, which follows; a server ends what its peer has ended. */
-        if (!conn->client && !conn->finished) {
-            conn_close(conn, DW_ERR_CLOSED, "the peer closed the stream, sent too much, or is gone");
-        }
-        conn_done(conn);
+    enum dw_error error = deliver(conn);
+    if (conn->held && error == DW_OK && conn->reason == DW_OK) {
         return;
     }
-    enum dw_error error = deliver(conn);
-    grpc_byte_buffer_destroy(conn->incoming);
-    conn->incoming = NULL;
+    drop_incoming(conn);
     if (error != DW_OK) {
         char text[RPC_TEXT];
         char self[40];
@@ -255,6 +266,31 @@ static void on_read(void *owner, bool ok)
         conn_close(conn, error, text);
     } else if (!conn->finished) {
         conn_read(conn);
+    }
+}
+
+void dw_conn_hold(struct dw_conn *conn)
+{
+    DW_ASSERT(conn->incoming != NULL);
+    conn->held = true;
+}
+
+void dw_conn_resume(struct dw_conn *conn)
+{
+    if (conn->held) {
+        conn->held = false;
+        take(conn);
+    }
+}
+
+static void on_read(void *owner, bool ok)
+{
+    struct dw_conn *conn = owner;
+    if (ok && conn->incoming != NULL) {
+        take(conn);
+    } else if (!conn->client && !conn->finished) {
+        /* The client learns more from the status, which follows; a server ends what its peer has ended. */
+        conn_close(conn, DW_ERR_CLOSED, "the peer closed the stream, sent too much, or is gone");
     }
     conn_done(conn);
 }

@@ -75,6 +75,7 @@ struct dw_conn {
     bool client;
     bool up;       /* on_up was called, on_down not yet */
     bool finished; /* the call's status is known: nothing but stragglers can come */
+    bool held;     /* `incoming` is to be delivered again */
     enum dw_error reason;
     char text[RPC_TEXT];
     grpc_byte_buffer *incoming;

@@ -57,28 +57,35 @@ struct dw_rpc_handlers {
     /* A stream came up. `peer` is who is at the other end; valid during the call. For a connection that this
      * endpoint opened, it is called again after each reconnection. NULL: ignored. */
     void (*on_up)(void *user, struct dw_conn *conn, const struct dw_identity *peer);
-    /* One stream message. The bytes are valid during the call. Return DW_ERR_MALFORMED to have the stream
-     * closed with an error status; other connections are unaffected. */
+    /* One stream message. The bytes are valid during the call. Return an error, DW_ERR_MALFORMED as a rule,
+     * to have the stream closed with an error status (dw_conn_close before it gives the words); other
+     * connections are unaffected. One that was opened here is tried again. NULL: messages are dropped. */
     enum dw_error (*on_message)(void *user, struct dw_conn *conn, const uint8_t *data, size_t size);
     /* The stream is gone: everything that was queued or unacknowledged is lost. An accepted connection must
      * not be used after this returns, nor from other threads later (see dw_conn_ref); one that this endpoint
-     * opened will be retried. `text` says why. NULL: ignored. */
+     * opened will be retried. `text` says why. For a connection opened here it is also called, without an
+     * on_up before, when an attempt fails for another error than the attempt before it (unreachable,
+     * refused), so it can be reported as it comes: DW_ERR_REFUSED with both sides' names for a stranger.
+     * NULL: ignored. */
     void (*on_down)(void *user, struct dw_conn *conn, enum dw_error error, const char *text);
-    /* A unary call of `method` ("Stats"). Must lead to exactly one dw_unary_finish(call, ...), now or later.
-     * NULL: all methods are unknown. */
+    /* A unary call of `method` ("Stats"). Must lead to exactly one dw_unary_finish(call, ...), now or later,
+     * from any thread, even after dw_rpc_stop. For a method that is not known answer DW_ERR_MISSING. NULL:
+     * all methods are unknown. */
     void (*on_unary)(void *user, struct dw_unary_call *call, const char *method, const uint8_t *data,
                      size_t size);
-    /* Called whenever the loop thread is about to block; returns the monotonic time (dw_rpc_now_us) at which
-     * it wants to be called again at the latest, or UINT64_MAX. NULL: never. */
+    /* Called whenever the loop thread is about to look for the next event, so at least once after each other
+     * callback and after dw_rpc_wake; returns the monotonic time (dw_rpc_now_us) at which it wants to be
+     * called again at the latest, or UINT64_MAX. gRPC rounds that time up to a millisecond. Keep it cheap: it
+     * runs for each event. Not called any more once dw_rpc_stop has begun. NULL: never. */
     uint64_t (*on_tick)(void *user, uint64_t now_us);
 };
 
 struct dw_rpc_options {
-    struct dw_identity self;
-    const char *listen;     /* "127.0.0.1:0", or NULL for an endpoint without a server; copied */
-    size_t max_queue_bytes; /* bound of what may wait in one connection; 0: 64 MiB */
-    uint32_t reconnect_ms;  /* back-off between attempts; 0: 100 */
-    uint32_t keepalive_ms;  /* ping interval; a silent peer is dropped after one more; 0: 2000 */
+    struct dw_identity self; /* run id: letters, digits, '.', '_', '-'; empty, for a client only, means any */
+    const char *listen;      /* "127.0.0.1:0", or NULL for an endpoint without a server; copied */
+    size_t max_queue_bytes;  /* bound of what may wait in one connection; 0: 64 MiB */
+    uint32_t reconnect_ms;   /* back-off between attempts; 0: 100 */
+    uint32_t keepalive_ms;   /* ping interval; a silent peer is dropped after one more; 0: 2000 */
     struct dw_rpc_handlers handlers;
     void *user;
 };
@@ -103,9 +110,21 @@ DW_MUST_CHECK enum dw_error dw_rpc_connect(struct dw_rpc *rpc, const char *addre
  * lost. From any thread. */
 DW_MUST_CHECK enum dw_error dw_conn_send(struct dw_conn *conn, const uint8_t *data, size_t size);
 
+/* Called within on_message, which then returns DW_OK: the message cannot be taken now. It is kept, and
+ * nothing more is read, so that the peer's sends come to wait; dw_conn_resume delivers it again and reads on.
+ * A message that is held when the stream goes down is lost. On the loop thread only. */
+void dw_conn_hold(struct dw_conn *conn);
+/* Must not be called within on_message. Does nothing if no message is held. On the loop thread only. */
+void dw_conn_resume(struct dw_conn *conn);
+
 /* Lets another thread hold an accepted connection beyond on_down; sends then give DW_ERR_CLOSED. */
 void dw_conn_ref(struct dw_conn *conn);
 void dw_conn_unref(struct dw_conn *conn);
+
+/* Closes the stream with an error and a line that the peer gets to read (a server's line arrives; of a
+ * client's the server learns only that the stream ended). on_down follows. One that was opened here is tried
+ * again. Loop thread. */
+void dw_conn_close(struct dw_conn *conn, enum dw_error error, const char *text);
 
 /* A slot for the user's own pointer. Set on the loop thread. */
 void dw_conn_set_user(struct dw_conn *conn, void *user);

@@ -103,8 +103,8 @@ DW_MUST_CHECK enum dw_error dw_encode_access_reply(struct dw_buffer *buffer,
 
 /* Called for each item of a decoded batch, in the order: log requests, log replies, messages, access
  * requests, access replies. A NULL callback makes items of its kind malformed. Pointers in an item are valid
- * during the call. A token is never NULL; it is zero if the message carries none. A callback must not use the
- * same decoder. */
+ * during the call; a log request's redo until the decoder is used again or closed. A token is never NULL; it
+ * is zero if the message carries none. A callback must not use the same decoder. */
 struct dw_batch_visitor {
     void (*log_request)(void *user, const struct dw_wire_log_request *request);
     void (*log_reply)(void *user, const struct dw_wire_log_reply *reply);
