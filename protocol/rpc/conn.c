@@ -262,8 +262,8 @@ static void take(struct dw_conn *conn)
         char text[RPC_TEXT];
         char self[40];
         rpc_identity_text(&conn->rpc->options.self, self, sizeof self);
-        snprintf(text, sizeof text, "%s by %s; the stream is closed", dw_error_text(error), self);
-        conn_close(conn, error, text);
+        snprintf(text, sizeof text, "%s closes the stream: %s", self, dw_error_text(error));
+        dw_conn_close(conn, error, text);
     } else if (!conn->finished) {
         conn_read(conn);
     }

@@ -65,7 +65,14 @@ static enum dw_error on_message(void *user, struct dw_conn *conn, const uint8_t 
 {
     struct endpoint *endpoint = user;
     lock(endpoint);
+    if (endpoint->hold) {
+        endpoint->holds++;
+        unlock(endpoint);
+        dw_conn_hold(conn);
+        return DW_OK;
+    }
     record(endpoint, data, size);
+    const char *close_text = endpoint->close_text;
     bool echo = endpoint->echo;
     bool refuse = endpoint->refuse;
     while (endpoint->block) {
@@ -75,6 +82,10 @@ static enum dw_error on_message(void *user, struct dw_conn *conn, const uint8_t 
     }
     endpoint->blocked = false;
     unlock(endpoint);
+    if (close_text != NULL) {
+        dw_conn_close(conn, DW_ERR_MALFORMED, close_text);
+        return DW_ERR_MALFORMED;
+    }
     if (echo) {
         enum dw_error error = dw_conn_send(conn, data, size);
         return error == DW_ERR_CLOSED ? DW_OK : error;
@@ -120,12 +131,17 @@ static uint64_t on_tick(void *user, uint64_t now_us)
     lock(endpoint);
     endpoint->ticks++;
     endpoint->tick_now_us = now_us;
+    struct dw_conn *resumed = endpoint->resume ? endpoint->conn : NULL;
+    endpoint->resume = false;
     uint64_t next = endpoint->tick_us;
     if (next <= now_us) {
         endpoint->tick_us = UINT64_MAX;
         next = UINT64_MAX;
     }
     unlock(endpoint);
+    if (resumed != NULL) {
+        dw_conn_resume(resumed);
+    }
     return next;
 }
 

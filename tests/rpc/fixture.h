@@ -31,6 +31,10 @@ struct endpoint {
     bool echo;                      /* set before messages come: send each back */
     bool refuse;                    /* answer each message with DW_ERR_MALFORMED */
     bool block;                     /* hold the loop thread in on_message until cleared */
+    bool hold;                      /* hold each message instead of taking it */
+    unsigned holds;                 /* how often one was held */
+    bool resume;                    /* resume the last connection in the next tick */
+    const char *close_text;         /* close the stream at each message with this line; NULL: don't */
     bool blocked;                   /* it is held now */
     uint64_t tick_us;               /* what on_tick asks for; UINT64_MAX: nothing */
     uint64_t tick_now_us;           /* what it was told last */

@@ -142,7 +142,7 @@ static void malformed_message_closes_only_its_stream(void **state)
     assert_int_equal(dw_conn_send(other->conn, (const uint8_t *)"?", 1), DW_OK);
     AWAIT(other, e->downs == 1);
     assert_int_equal(other->down_error, DW_ERR_MALFORMED);
-    assert_string_equal(other->down_text, "malformed message by storage node 1; the stream is closed");
+    assert_string_equal(other->down_text, "storage node 1 closes the stream: malformed message");
     AWAIT(pair->server, e->downs == 1);
     assert_int_equal(pair->server->down_error, DW_ERR_MALFORMED);
     endpoint_set(pair->server, &pair->server->refuse, false);
@@ -150,6 +150,63 @@ static void malformed_message_closes_only_its_stream(void **state)
     AWAIT(other, e->ups == 2);
     assert_unharmed(pair);
     endpoint_stop(other);
+}
+
+static void closing_gives_the_words(void **state)
+{
+    struct pair *pair = *state;
+    pthread_mutex_lock(&pair->server->mutex);
+    pair->server->close_text = "log request: log out of range";
+    pthread_mutex_unlock(&pair->server->mutex);
+    assert_int_equal(dw_conn_send(pair->client->conn, (const uint8_t *)"?", 1), DW_OK);
+    AWAIT(pair->client, e->downs == 1);
+    assert_int_equal(pair->client->down_error, DW_ERR_MALFORMED);
+    assert_string_equal(pair->client->down_text, "log request: log out of range");
+    AWAIT(pair->server, e->downs == 1);
+    assert_string_equal(pair->server->down_text, "log request: log out of range");
+}
+
+static void resume(struct endpoint *endpoint)
+{
+    endpoint_set(endpoint, &endpoint->resume, true);
+    dw_rpc_wake(endpoint->rpc);
+}
+
+/* What is held comes again, nothing overtakes it, and nothing is lost. */
+static void held_message_comes_again(void **state)
+{
+    struct pair *pair = *state;
+    endpoint_set(pair->server, &pair->server->hold, true);
+    assert_int_equal(dw_conn_send(pair->client->conn, (const uint8_t *)"first ", 6), DW_OK);
+    AWAIT(pair->server, e->holds == 1);
+    assert_int_equal(dw_conn_send(pair->client->conn, (const uint8_t *)"second", 6), DW_OK);
+    resume(pair->server);
+    AWAIT(pair->server, e->holds == 2);
+    assert_int_equal(pair->server->messages, 0);
+    endpoint_set(pair->server, &pair->server->hold, false);
+    resume(pair->server);
+    AWAIT(pair->server, e->size == 12);
+    assert_memory_equal(pair->server->bytes, "first second", 12);
+    /* Resuming what is not held does nothing. */
+    resume(pair->server);
+    endpoint_set(pair->server, &pair->server->echo, true);
+    assert_int_equal(dw_conn_send(pair->client->conn, (const uint8_t *)"third", 5), DW_OK);
+    AWAIT(pair->client, e->size == 5);
+}
+
+static void held_message_is_dropped_with_its_stream(void **state)
+{
+    struct pair *pair = *state;
+    endpoint_set(pair->server, &pair->server->hold, true);
+    assert_int_equal(dw_conn_send(pair->client->conn, (const uint8_t *)"x", 1), DW_OK);
+    AWAIT(pair->server, e->holds == 1);
+    endpoint_halt(pair->client);
+    AWAIT(pair->server, e->downs == 1);
+    resume(pair->server);
+    AWAIT(pair->server, !e->resume);
+    endpoint_halt(pair->server);
+    assert_int_equal(pair->server->messages, 0);
+    assert_int_equal(pair->server->holds, 1);
 }
 
 static void malformed_message_from_the_server_closes_too(void **state)
@@ -167,6 +224,7 @@ static void malformed_message_from_the_server_closes_too(void **state)
 struct flood {
     struct dw_conn *conn;
     atomic_bool stop;
+    unsigned surprises;
 };
 
 static void *flood(void *argument)
@@ -175,7 +233,7 @@ static void *flood(void *argument)
     static const uint8_t bytes[1000];
     while (!atomic_load(&flood->stop)) {
         enum dw_error error = dw_conn_send(flood->conn, bytes, sizeof bytes);
-        assert_true(error == DW_OK || error == DW_ERR_FULL || error == DW_ERR_CLOSED);
+        flood->surprises += error != DW_OK && error != DW_ERR_FULL && error != DW_ERR_CLOSED;
     }
     return NULL;
 }
@@ -200,6 +258,7 @@ static void stop_with_traffic_in_flight(void **state)
         for (int i = 0; i < 2; i++) {
             atomic_store(&floods[i].stop, true);
             pthread_join(threads[i], NULL);
+            assert_int_equal(floods[i].surprises, 0);
         }
         assert_int_equal(pair->client->downs, 1);
         assert_int_equal(pair->server->downs, pair->server->ups);
@@ -230,6 +289,9 @@ int main(void)
         cmocka_unit_test(queue_is_bounded),
         PAIR_TEST(oversized_message_closes_only_its_stream),
         PAIR_TEST(malformed_message_closes_only_its_stream),
+        PAIR_TEST(closing_gives_the_words),
+        PAIR_TEST(held_message_comes_again),
+        PAIR_TEST(held_message_is_dropped_with_its_stream),
         PAIR_TEST(malformed_message_from_the_server_closes_too),
         cmocka_unit_test(stop_with_traffic_in_flight),
         cmocka_unit_test(stop_before_anything_happened),
