@@ -1,0 +1,198 @@
+/* Unary calls of a compute node: who it is, what it does, its load. Answers are JSON objects but for
+ * Identify. */
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "compute/runtime.h"
+#include "wire/dogwood.pb-c.h"
+
+static void refuse(struct dw_unary_call *call, enum dw_error error, const char *text)
+{
+    struct dw_unary_reply reply = {.error = error};
+    snprintf(reply.text, sizeof reply.text, "%s", text);
+    dw_unary_finish(call, &reply);
+}
+
+static void finish(struct dw_unary_call *call, const ProtobufCMessage *message)
+{
+    struct dw_unary_reply reply = {.size = protobuf_c_message_get_packed_size(message)};
+    reply.data = malloc(reply.size + 1);
+    if (reply.data == NULL) {
+        refuse(call, DW_ERR_MEMORY, "out of memory");
+        return;
+    }
+    protobuf_c_message_pack(message, reply.data);
+    dw_unary_finish(call, &reply);
+}
+
+/* Sends what was printed to `file`, a memory stream on *json, and frees both. */
+static void finish_json(struct dw_unary_call *call, FILE *file, char **json)
+{
+    Dogwood__V1__JsonReply reply = DOGWOOD__V1__JSON_REPLY__INIT;
+    fclose(file);
+    reply.json = *json;
+    finish(call, &reply.base);
+    free(*json);
+}
+
+static const char *load_state_name(enum load_state state)
+{
+    static const char *const names[] = {"idle", "warmup", "measuring", "draining", "done"};
+    return names[state];
+}
+
+struct doubt {
+    uint64_t in_doubt;
+    uint64_t blocked;
+};
+
+static void count_doubt(void *user, struct txn_context *context)
+{
+    struct doubt *doubt = user;
+    doubt->in_doubt += dw_txn_in_doubt(&context->machine);
+    doubt->blocked += dw_txn_has(&context->machine, DW_TXN_BLOCKED);
+}
+
+static uint64_t all_alarms(const struct stats *stats)
+{
+    uint64_t sum = 0;
+    for (unsigned alarm = 0; alarm <= DW_ALARM_DISAGREEMENT; alarm++) {
+        sum += stats->alarms[alarm];
+    }
+    return sum;
+}
+
+static void status(struct runtime *runtime, struct dw_unary_call *call, FILE *file, char **json)
+{
+    struct stats *stats = &runtime->stats;
+    struct doubt doubt = {0};
+    txn_table_each(runtime->txns, count_doubt, &doubt);
+    fprintf(file,
+            "{\"node\":%u,\"state\":\"%s\",\"incarnation\":%u,\"protocol\":\"%s\",\"committed\":%" PRIu64
+            ",\"aborted\":%" PRIu64 ",\"unknown\":%" PRIu64 ",\"in_doubt\":%" PRIu64 ",\"blocked\":%" PRIu64
+            ",\"p50_us\":%.1f,\"p99_us\":%.1f,\"peers_up\":%u,\"peers\":%u,\"alarms\":%" PRIu64
+            ",\"transactions\":%zu}",
+            runtime->options->node, load_state_name(runtime->load.state), runtime->node.incarnation,
+            runtime->options->protocol->name, stats->all_committed, stats->all_aborted, stats->all_unknown,
+            doubt.in_doubt, doubt.blocked, (double)dw_histogram_percentile_ns(&stats->recent, 50) / 1000.0,
+            (double)dw_histogram_percentile_ns(&stats->recent, 99) / 1000.0, links_count_up(runtime),
+            runtime->cluster->compute_nodes - 1 + runtime->cluster->storage_nodes, all_alarms(stats),
+            txn_table_count(runtime->txns));
+    memset(&stats->recent, 0, sizeof stats->recent);
+    finish_json(call, file, json);
+}
+
+static void report(struct runtime *runtime, struct dw_unary_call *call, FILE *file, char **json)
+{
+    fprintf(file, "{\"node\":%u,\"state\":\"%s\",", runtime->options->node,
+            load_state_name(runtime->load.state));
+    stats_print_report(&runtime->stats, file);
+    fprintf(file, "}");
+    finish_json(call, file, json);
+}
+
+static void begin(struct runtime *runtime, struct dw_unary_call *call, const uint8_t *data, size_t size)
+{
+    Dogwood__V1__BeginRequest *request = dogwood__v1__begin_request__unpack(NULL, size, data);
+    uint32_t peers = runtime->cluster->compute_nodes - 1 + runtime->cluster->storage_nodes;
+    if (request == NULL || request->warmup_ms > 86400000 || request->duration_ms > 86400000 ||
+        request->duration_ms == 0) {
+        refuse(call, DW_ERR_RANGE, "begin takes a warm-up of up to a day, and a duration from 1 ms to a day");
+    } else if (links_count_up(runtime) < peers) {
+        refuse(call, DW_ERR_CLOSED, "not all peers are connected yet; look at status, and try again");
+    } else if (load_begin(runtime, request->warmup_ms * 1000, request->duration_ms * 1000) != DW_OK) {
+        refuse(call, DW_ERR_ARGUMENT, "a load is running already; wait until status says done");
+    } else {
+        Dogwood__V1__JsonReply reply = DOGWOOD__V1__JSON_REPLY__INIT;
+        char json[] = "{\"state\":\"warmup\"}";
+        reply.json = json;
+        finish(call, &reply.base);
+    }
+    dogwood__v1__begin_request__free_unpacked(request, NULL);
+}
+
+static void identify(struct runtime *runtime, struct dw_unary_call *call)
+{
+    Dogwood__V1__IdentifyReply reply = DOGWOOD__V1__IDENTIFY_REPLY__INIT;
+    char role[] = "compute", version[] = DW_VERSION, run_id[DW_MAX_RUN_ID + 1];
+    snprintf(run_id, sizeof run_id, "%s", runtime->options->run_id);
+    reply.role = role;
+    reply.node = runtime->options->node;
+    reply.run_id = run_id;
+    reply.version = version;
+    reply.pid = (uint64_t)getpid();
+    finish(call, &reply.base);
+}
+
+static void print_failpoints(const struct failpoints *failpoints, FILE *file)
+{
+    fprintf(file, "{");
+    for (unsigned point = 0; point < FAILPOINT_COUNT; point++) {
+        fprintf(file, "%s\"%s\":{\"action\":%u,\"hits\":%u}", point ? "," : "",
+                failpoint_name((enum failpoint)point), (unsigned)failpoints->points[point].action,
+                failpoints->points[point].hits);
+    }
+    fprintf(file, "}");
+}
+
+static void set_failpoint(struct runtime *runtime, struct dw_unary_call *call, const uint8_t *data,
+                          size_t size, FILE *file, char **json)
+{
+    struct failpoints *failpoints = &runtime->failpoints;
+    Dogwood__V1__FailpointRequest *request = dogwood__v1__failpoint_request__unpack(NULL, size, data);
+    char text[256] = "the request is malformed";
+    enum dw_error error = request != NULL ? DW_OK : DW_ERR_MALFORMED;
+    if (request != NULL && *request->spec != '\0') {
+        error = failpoints_set(failpoints, request->spec, text, sizeof text);
+    }
+    dogwood__v1__failpoint_request__free_unpacked(request, NULL);
+    if (error != DW_OK) {
+        fclose(file);
+        free(*json);
+        refuse(call, error, text);
+        return;
+    }
+    print_failpoints(failpoints, file);
+    finish_json(call, file, json);
+}
+
+void admin_on_unary(void *user, struct dw_unary_call *call, const char *method, const uint8_t *data,
+                    size_t size)
+{
+    struct runtime *runtime = user;
+    if (strcmp(method, "Identify") == 0) {
+        identify(runtime, call);
+        return;
+    }
+    if (strcmp(method, "Begin") == 0) {
+        begin(runtime, call, data, size);
+        return;
+    }
+    if (strcmp(method, "Shutdown") == 0) {
+        Dogwood__V1__ShutdownReply reply = DOGWOOD__V1__SHUTDOWN_REPLY__INIT;
+        finish(call, &reply.base);
+        kill(getpid(), SIGTERM);
+        return;
+    }
+    char *json = NULL;
+    size_t json_size = 0;
+    FILE *file = open_memstream(&json, &json_size);
+    if (file == NULL) {
+        refuse(call, DW_ERR_MEMORY, "out of memory");
+    } else if (strcmp(method, "Status") == 0) {
+        status(runtime, call, file, &json);
+    } else if (strcmp(method, "Report") == 0) {
+        report(runtime, call, file, &json);
+    } else if (strcmp(method, "Failpoint") == 0) {
+        set_failpoint(runtime, call, data, size, file, &json);
+    } else {
+        fclose(file);
+        free(json);
+        refuse(call, DW_ERR_MISSING,
+               "a compute node answers Identify, Status, Begin, Report, Failpoint, Shutdown");
+    }
+}

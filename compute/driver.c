@@ -1,0 +1,316 @@
+/* The commit driver: messages, log replies and time-outs become events of the core, and its updates become
+ * messages, log requests, timers, lock releases and answers. */
+#include "compute/runtime.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/assert.h"
+
+static bool coordinates(const struct runtime *runtime, const struct txn_context *context)
+{
+    return context->id.coordinator == runtime->options->node;
+}
+
+static bool reached(struct runtime *runtime, enum failpoint point)
+{
+    return failpoints_reached(&runtime->failpoints, point);
+}
+
+/* What has been said must have left before a failpoint kills. */
+static bool reached_after_sending(struct runtime *runtime, enum failpoint point)
+{
+    if (runtime->failpoints.points[point].action != FAILPOINT_OFF) {
+        links_flush(runtime);
+    }
+    return reached(runtime, point);
+}
+
+/* --- outputs --- */
+
+static bool carries_redo(enum dw_ask ask)
+{
+    return ask == DW_ASK_VOTE || ask == DW_ASK_COMMIT_LOCAL || ask == DW_ASK_COORD_COMMIT;
+}
+
+static void count_log(struct txn_context *context, const struct dw_out *out, size_t redo_bytes)
+{
+    if (out->ask == DW_ASK_END) {
+        context->costs.ends++;
+        return;
+    }
+    context->costs.log_writes++;
+    context->costs.forced_log_writes += out->force;
+    context->costs.log_bytes += redo_bytes;
+}
+
+static void send_log(struct runtime *runtime, struct txn_context *context, const struct dw_out *out)
+{
+    if (!coordinates(runtime, context) &&
+        (out->ask == DW_ASK_DECIDE_COMMIT || out->ask == DW_ASK_DECIDE_ABORT) &&
+        reached(runtime, FAILPOINT_PARTICIPANT_BEFORE_DECISION_LOGGED)) {
+        return;
+    }
+    bool redo = carries_redo(out->ask);
+    for (uint32_t log = 0; log < runtime->cluster->compute_nodes; log++) {
+        if ((out->to & dw_node_bit(log)) == 0) {
+            continue;
+        }
+        struct dw_wire_log_request request = {.request = {.txn = context->id,
+                                                          .log = log,
+                                                          .writer = runtime->options->node,
+                                                          .incarnation = runtime->node.incarnation,
+                                                          .ask = out->ask},
+                                              .participants = out->writers,
+                                              .redo = redo ? context->redo.data : NULL,
+                                              .redo_size = redo ? context->redo.size : 0,
+                                              .force = out->force};
+        count_log(context, out, request.redo_size);
+        links_send_log(runtime, &request);
+    }
+}
+
+static const struct dw_token *token_for(const struct txn_context *context, const struct dw_out *out,
+                                        uint32_t to, struct dw_token *scratch)
+{
+    if (out->message == DW_MSG_VOTE_REQUEST || out->message == DW_MSG_READ_REQUEST) {
+        return context->slot != NULL ? slot_token(context->slot, to) : NULL;
+    }
+    *scratch = (struct dw_token){.released_us = out->message == DW_MSG_ACK ? context->released_us : 0};
+    return scratch;
+}
+
+/* The points between the messages of one broadcast, and after it. */
+static void reach_sent(struct runtime *runtime, const struct txn_context *context, enum dw_message_kind kind,
+                       bool all)
+{
+    if (kind == DW_MSG_VOTE_REQUEST) {
+        reached_after_sending(runtime, all ? FAILPOINT_COORDINATOR_AFTER_VOTE_REQUESTS
+                                           : FAILPOINT_COORDINATOR_AFTER_SOME_VOTE_REQUESTS);
+    } else if (kind == DW_MSG_DECISION && coordinates(runtime, context)) {
+        reached_after_sending(runtime, all ? FAILPOINT_COORDINATOR_AFTER_DECISIONS
+                                           : FAILPOINT_COORDINATOR_AFTER_SOME_DECISIONS);
+    } else if (kind == DW_MSG_VOTE && all) {
+        reached_after_sending(runtime, FAILPOINT_PARTICIPANT_AFTER_REPLY);
+    }
+}
+
+static void send_messages(struct runtime *runtime, struct txn_context *context, const struct dw_out *out)
+{
+    uint64_t left = out->to;
+    for (uint32_t to = 0; left != 0; to++) {
+        if ((left & dw_node_bit(to)) == 0) {
+            continue;
+        }
+        left &= ~dw_node_bit(to);
+        struct dw_message message = {.kind = out->message,
+                                     .from = runtime->options->node,
+                                     .to = to,
+                                     .value = out->value,
+                                     .txn = context->id,
+                                     .writers = out->writers};
+        struct dw_token scratch;
+        links_send_message(runtime, &message, token_for(context, out, to, &scratch));
+        if (out->message == DW_MSG_ACK) {
+            context->costs.acks++;
+        } else {
+            context->costs.messages++;
+        }
+        reach_sent(runtime, context, out->message, left == 0);
+    }
+}
+
+static void apply(struct runtime *runtime, struct txn_context *context, uint64_t position)
+{
+    context->applied = true;
+    if (context->redo.size > 0) {
+        struct dw_applied applied;
+        enum dw_error error = runtime->engine->ops->apply(runtime->engine, position, context->redo.data,
+                                                          context->redo.size, &applied);
+        DW_ASSERT(error == DW_OK); /* each change was checked when it was made, or when it was recovered */
+    }
+}
+
+static void alarm(struct runtime *runtime, const struct txn_context *context, enum dw_alarm alarm)
+{
+    runtime->stats.alarms[alarm]++;
+    fprintf(stderr, "dogwood-compute %u: alarm %s for transaction %u:%u:%llu\n", runtime->options->node,
+            dw_alarm_name(alarm), context->id.coordinator, context->id.incarnation,
+            (unsigned long long)context->id.sequence);
+    if (alarm == DW_ALARM_FENCED) {
+        runtime->stopping = true;
+        runtime->exit_code = 3;
+    }
+}
+
+static void carry_out(struct runtime *runtime, struct txn_context *context, const struct dw_out *out)
+{
+    switch (out->kind) {
+    case DW_OUT_SEND:
+        send_messages(runtime, context, out);
+        return;
+    case DW_OUT_LOG:
+        send_log(runtime, context, out);
+        return;
+    case DW_OUT_ARM:
+        timers_arm(&runtime->timers, (enum dw_timer)out->value,
+                   runtime->now_us + runtime->options->timeout_us[out->value], context->id, out->attempt);
+        return;
+    case DW_OUT_CALLER:
+        load_answered(runtime, context, (enum dw_outcome)out->value);
+        return;
+    case DW_OUT_APPLY:
+        apply(runtime, context, out->position);
+        return;
+    case DW_OUT_RELEASE:
+        dw_lock_release(runtime->locks, context->id);
+        context->released_us = dw_rpc_now_us();
+        return;
+    case DW_OUT_RELOCK:
+        DW_ASSERT(executor_relock(runtime, context) == DW_OK);
+        return;
+    case DW_OUT_ALARM:
+        alarm(runtime, context, (enum dw_alarm)out->value);
+        return;
+    case DW_OUT_DISARM: /* a timer that is not wanted any more is known by its number when it is due */
+    case DW_OUT_FENCE:
+    case DW_OUT_SCAN:
+        return;
+    }
+}
+
+/* --- steps --- */
+
+/* True if this update is the one that follows from the last answer: the caller's, or the log write that
+ * decides. */
+static bool completes_prepare(const struct dw_update *update)
+{
+    for (uint32_t i = 0; i < update->count; i++) {
+        const struct dw_out *out = &update->outs[i];
+        if (out->kind == DW_OUT_CALLER || (out->kind == DW_OUT_LOG && (out->ask == DW_ASK_COORD_COMMIT ||
+                                                                       out->ask == DW_ASK_COMMIT_LOCAL))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Adds up what the transaction cost here, if it committed. */
+static void settle(struct runtime *runtime, const struct txn_context *context, bool all_told)
+{
+    struct stats *stats = &runtime->stats;
+    if (!context->applied || !context->distributed) {
+        return;
+    }
+    stats->log_writes += context->costs.log_writes;
+    stats->forced_log_writes += context->costs.forced_log_writes;
+    stats->messages += context->costs.messages;
+    stats->acks += context->costs.acks;
+    stats->ends += context->costs.ends;
+    stats->log_bytes += context->costs.log_bytes;
+    if (coordinates(runtime, context)) {
+        stats->costed++;
+        if (runtime->load.state == LOAD_MEASURING && all_told) {
+            stats->release_us += context->released_us - context->begin_us;
+            stats->release_count++;
+        }
+    }
+}
+
+void driver_step(struct runtime *runtime, struct txn_context *context, struct dw_event *event)
+{
+    struct dw_update update;
+    event->txn = context->id;
+    bool timed_out = event->kind == DW_EVENT_TIMEOUT;
+    dw_step(runtime->options->protocol, &runtime->node, &context->machine, event, &update);
+    if (coordinates(runtime, context) && context->slot != NULL && completes_prepare(&update)) {
+        slot_note_prepared(context->slot, runtime->now_us);
+        if (context->distributed && reached_after_sending(runtime, FAILPOINT_COORDINATOR_AFTER_VOTES)) {
+            update.count = 0;
+        }
+    }
+    for (uint32_t i = 0; i < update.count; i++) {
+        carry_out(runtime, context, &update.outs[i]);
+    }
+    if (context->machine.state == DW_TXN_ABSENT) {
+        settle(runtime, context, !timed_out);
+        txn_table_remove(runtime->txns, context);
+    }
+}
+
+/* The context of a transaction, made if it is not known. NULL: no memory, and the event is lost. */
+static struct txn_context *find_or_add(struct runtime *runtime, struct dw_txn_id id)
+{
+    struct txn_context *context = txn_table_find(runtime->txns, id);
+    if (context == NULL) {
+        context = txn_table_add(runtime->txns, id);
+        if (context != NULL) {
+            context->distributed = true;
+        }
+    }
+    return context;
+}
+
+/* Nothing lies between taking a vote request and logging the vote but the step itself. */
+static bool fails_before(struct runtime *runtime, const struct dw_message *message)
+{
+    return message->kind == DW_MSG_VOTE_REQUEST &&
+           (reached(runtime, FAILPOINT_PARTICIPANT_BEFORE_VOTE_REQUEST) ||
+            reached(runtime, FAILPOINT_PARTICIPANT_AFTER_VOTE_REQUEST));
+}
+
+void driver_on_message(struct runtime *runtime, const struct dw_message *message,
+                       const struct dw_token *token)
+{
+    if (message->to != runtime->options->node || message->from == message->to ||
+        message->from >= runtime->cluster->compute_nodes) {
+        return;
+    }
+    if (fails_before(runtime, message)) {
+        return;
+    }
+    struct txn_context *context = find_or_add(runtime, message->txn);
+    if (context == NULL) {
+        return;
+    }
+    if (message->kind == DW_MSG_ACK && token->released_us > context->released_us) {
+        context->released_us = token->released_us;
+    }
+    struct dw_event event = {.kind = DW_EVENT_MESSAGE,
+                             .message = *message,
+                             .execution = executor_execution(context, message, token)};
+    driver_step(runtime, context, &event);
+}
+
+static bool fails_at_reply(struct runtime *runtime, const struct txn_context *context, enum dw_ask ask)
+{
+    if (ask == DW_ASK_VOTE) {
+        return reached(runtime, coordinates(runtime, context) ? FAILPOINT_COORDINATOR_AFTER_OWN_VOTE
+                                                              : FAILPOINT_PARTICIPANT_AFTER_VOTE_LOGGED);
+    }
+    bool decision = ask == DW_ASK_DECIDE_COMMIT || ask == DW_ASK_DECIDE_ABORT;
+    return decision && !coordinates(runtime, context) &&
+           reached(runtime, FAILPOINT_PARTICIPANT_AFTER_DECISION_LOGGED);
+}
+
+void driver_on_log_reply(struct runtime *runtime, const struct dw_wire_log_reply *reply)
+{
+    struct txn_context *context = txn_table_find(runtime->txns, reply->reply.txn);
+    if (context == NULL || fails_at_reply(runtime, context, reply->reply.ask)) {
+        return;
+    }
+    struct dw_event event = {.kind = DW_EVENT_LOG_REPLY, .reply = reply->reply};
+    driver_step(runtime, context, &event);
+}
+
+void driver_on_timers(struct runtime *runtime)
+{
+    struct timer_entry entry;
+    while (timers_pop(&runtime->timers, runtime->now_us, &entry)) {
+        struct txn_context *context = txn_table_find(runtime->txns, entry.txn);
+        if (context != NULL) {
+            struct dw_event event = {.kind = DW_EVENT_TIMEOUT, .timer = entry.kind, .attempt = entry.attempt};
+            driver_step(runtime, context, &event);
+        }
+    }
+}

@@ -1,0 +1,261 @@
+/* Restart: take the incarnation, scan the own log, apply what is committed in the order of positions, lock
+ * what is in doubt, and only then serve (docs/design.md, trap 7). */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "compute/runtime.h"
+#include "wire/dogwood.pb-c.h"
+
+enum { CALL_DEADLINE_MS = 10000 };
+
+/* What the log says of one transaction. */
+struct entry {
+    struct dw_txn_id txn;
+    enum dw_entry_state state;
+    uint64_t participants;
+    uint64_t position; /* of the record with the redo */
+    uint8_t *redo;
+    size_t redo_size;
+};
+
+struct scan {
+    struct runtime *runtime;
+    struct entry *entries; /* in the order of their first records */
+    size_t count;
+    size_t capacity;
+    char *text;
+    size_t text_size;
+};
+
+static struct dw_identity self(const struct runtime *runtime)
+{
+    struct dw_identity identity = {.role = DW_ROLE_COMPUTE, .node = runtime->options->node};
+    snprintf(identity.run_id, sizeof identity.run_id, "%s", runtime->options->run_id);
+    return identity;
+}
+
+static enum dw_error call(const struct scan *scan, const char *method, const ProtobufCMessage *request,
+                          uint8_t **data, size_t *size)
+{
+    const struct runtime *runtime = scan->runtime;
+    uint32_t storage = cluster_storage_of(runtime->cluster, runtime->options->node);
+    struct dw_identity identity = self(runtime);
+    uint8_t packed[256];
+    size_t packed_size = protobuf_c_message_get_packed_size(request);
+    DW_ASSERT(packed_size <= sizeof packed);
+    protobuf_c_message_pack(request, packed);
+    return dw_rpc_call(runtime->cluster->storage[storage], &identity, method, packed, packed_size,
+                       CALL_DEADLINE_MS, data, size, scan->text, scan->text_size);
+}
+
+static enum dw_error malformed(const struct scan *scan, const char *method)
+{
+    snprintf(scan->text, scan->text_size,
+             "the storage node's answer to %s is malformed; is it of the same version?", method);
+    return DW_ERR_MALFORMED;
+}
+
+static enum dw_error fence(struct scan *scan, uint32_t *incarnation)
+{
+    Dogwood__V1__FenceRequest request = DOGWOOD__V1__FENCE_REQUEST__INIT;
+    request.log = request.owner = scan->runtime->options->node;
+    uint8_t *data = NULL;
+    size_t size = 0;
+    enum dw_error error = call(scan, "Fence", &request.base, &data, &size);
+    if (error != DW_OK) {
+        return error;
+    }
+    Dogwood__V1__FenceReply *reply = dogwood__v1__fence_reply__unpack(NULL, size, data);
+    free(data);
+    if (reply == NULL || reply->incarnation == 0) {
+        dogwood__v1__fence_reply__free_unpacked(reply, NULL);
+        return malformed(scan, "Fence");
+    }
+    *incarnation = reply->incarnation;
+    dogwood__v1__fence_reply__free_unpacked(reply, NULL);
+    return DW_OK;
+}
+
+static struct entry *find_entry(struct scan *scan, struct dw_txn_id txn)
+{
+    struct txn_context *context = txn_table_find(scan->runtime->txns, txn);
+    return context != NULL ? &scan->entries[context->token.counter] : NULL;
+}
+
+/* While the scan runs, the table of transactions is an index of the entries: token.counter is the number. */
+static struct entry *add_entry(struct scan *scan, struct dw_txn_id txn)
+{
+    if (scan->count == scan->capacity) {
+        size_t capacity = scan->capacity ? scan->capacity * 2 : 1024;
+        struct entry *entries = realloc(scan->entries, capacity * sizeof *entries);
+        if (entries == NULL) {
+            return NULL;
+        }
+        scan->entries = entries;
+        scan->capacity = capacity;
+    }
+    struct txn_context *context = txn_table_add(scan->runtime->txns, txn);
+    if (context == NULL) {
+        return NULL;
+    }
+    context->token.counter = scan->count;
+    struct entry *entry = &scan->entries[scan->count++];
+    *entry = (struct entry){.txn = txn};
+    return entry;
+}
+
+static enum dw_error take_record(struct scan *scan, const Dogwood__V1__Record *record)
+{
+    if (record->txn == NULL) {
+        return malformed(scan, "Scan");
+    }
+    struct dw_txn_id txn = {.coordinator = record->txn->coordinator,
+                            .incarnation = record->txn->incarnation,
+                            .sequence = record->txn->sequence};
+    if (!dw_txn_id_valid(txn)) {
+        return malformed(scan, "Scan");
+    }
+    struct entry *entry = find_entry(scan, txn);
+    entry = entry != NULL ? entry : add_entry(scan, txn);
+    if (entry == NULL) {
+        return DW_ERR_MEMORY;
+    }
+    entry->state = dw_entry_replay(entry->state, (enum dw_record)record->record, record->coordinator);
+    if (record->participants != 0) {
+        entry->participants = record->participants;
+    }
+    if (record->redo.len > 0 && entry->redo == NULL) {
+        entry->redo = malloc(record->redo.len);
+        if (entry->redo == NULL) {
+            return DW_ERR_MEMORY;
+        }
+        memcpy(entry->redo, record->redo.data, record->redo.len);
+        entry->redo_size = record->redo.len;
+    }
+    if (entry->position == 0 || record->redo.len > 0) {
+        entry->position = record->position;
+    }
+    return DW_OK;
+}
+
+static enum dw_error take_page(struct scan *scan, uint64_t *from)
+{
+    Dogwood__V1__ScanRequest request = DOGWOOD__V1__SCAN_REQUEST__INIT;
+    request.log = scan->runtime->options->node;
+    request.from_position = *from;
+    uint8_t *data = NULL;
+    size_t size = 0;
+    enum dw_error error = call(scan, "Scan", &request.base, &data, &size);
+    if (error != DW_OK) {
+        return error;
+    }
+    Dogwood__V1__ScanReply *reply = dogwood__v1__scan_reply__unpack(NULL, size, data);
+    free(data);
+    if (reply == NULL) {
+        return malformed(scan, "Scan");
+    }
+    for (size_t i = 0; i < reply->n_records && error == DW_OK; i++) {
+        error = take_record(scan, reply->records[i]);
+    }
+    *from = reply->next_position;
+    dogwood__v1__scan_reply__free_unpacked(reply, NULL);
+    return error;
+}
+
+static int by_position(const void *a, const void *b)
+{
+    const struct entry *left = a, *right = b;
+    return left->position < right->position ? -1 : left->position > right->position;
+}
+
+static bool is_committed(enum dw_entry_state state)
+{
+    return state == DW_ENTRY_COMMIT || state == DW_ENTRY_COORD_COMMIT || state == DW_ENTRY_END;
+}
+
+static enum dw_error bad_entry(const struct scan *scan, const struct entry *entry)
+{
+    snprintf(
+        scan->text, scan->text_size,
+        "log %u holds a record of transaction %u:%u:%llu that cannot be applied; was it loaded with other "
+        "parameters? Start with the workload parameters of the first run, or an empty data directory",
+        scan->runtime->options->node, entry->txn.coordinator, entry->txn.incarnation,
+        (unsigned long long)entry->txn.sequence);
+    return DW_ERR_CORRUPT;
+}
+
+/* The redo of one entry: applied if it is committed, kept with its locks if it is in doubt. */
+static enum dw_error recover_entry(struct scan *scan, struct entry *entry)
+{
+    struct runtime *runtime = scan->runtime;
+    struct dw_applied applied;
+    if (is_committed(entry->state) && entry->redo_size > 0 &&
+        runtime->engine->ops->apply(runtime->engine, entry->position, entry->redo, entry->redo_size,
+                                    &applied) != DW_OK) {
+        return bad_entry(scan, entry);
+    }
+    if (entry->state == DW_ENTRY_DAMAGED) {
+        return bad_entry(scan, entry);
+    }
+    struct txn_context *context = txn_table_find(runtime->txns, entry->txn);
+    DW_ASSERT(context != NULL);
+    context->token = (struct dw_token){0};
+    context->distributed = true;
+    bool in_doubt = entry->state == DW_ENTRY_VOTE_YES;
+    if (in_doubt) {
+        context->redo =
+            (struct dw_redo){.data = entry->redo, .size = entry->redo_size, .capacity = entry->redo_size};
+        entry->redo = NULL;
+        context->wrote = true;
+    }
+    struct dw_event event = {.kind = DW_EVENT_RECOVERED,
+                             .entry = entry->state,
+                             .writers = entry->participants,
+                             .position = entry->position};
+    driver_step(runtime, context, &event);
+    return DW_OK;
+}
+
+static enum dw_error recover_all(struct scan *scan)
+{
+    qsort(scan->entries, scan->count, sizeof *scan->entries, by_position);
+    enum dw_error error = DW_OK;
+    for (size_t i = 0; i < scan->count && error == DW_OK; i++) {
+        error = recover_entry(scan, &scan->entries[i]);
+    }
+    return error;
+}
+
+static enum dw_error scan_log(struct scan *scan)
+{
+    uint64_t from = 1;
+    enum dw_error error = DW_OK;
+    while (error == DW_OK && from != 0) {
+        error = take_page(scan, &from);
+    }
+    return error == DW_OK ? recover_all(scan) : error;
+}
+
+enum dw_error recovery_run(struct runtime *runtime, char *text, size_t text_size)
+{
+    struct scan scan = {.runtime = runtime, .text = text, .text_size = text_size};
+    struct dw_update update = {0};
+    uint32_t incarnation = 0;
+    snprintf(text, text_size, "out of memory");
+    dw_node_start(&runtime->node, &update);
+    enum dw_error error = fence(&scan, &incarnation);
+    if (error == DW_OK) {
+        dw_node_fenced(&runtime->node, incarnation, &update);
+        error = scan_log(&scan);
+    }
+    if (error == DW_OK) {
+        dw_node_scanned(&runtime->node);
+    }
+    for (size_t i = 0; i < scan.count; i++) {
+        free(scan.entries[i].redo);
+    }
+    free(scan.entries);
+    return error;
+}

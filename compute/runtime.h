@@ -1,0 +1,203 @@
+/* runtime.h - a compute node at work: what its parts share. Everything here belongs to the loop thread of its
+ * dw_rpc.
+ *
+ * One thread does all of it: it executes accesses, steps the protocol core, and generates load. A worker slot
+ * is a resumable state machine, not a thread, so no hand-over stands between a message and what follows from
+ * it.
+ */
+#ifndef DW_COMPUTE_RUNTIME_H
+#define DW_COMPUTE_RUNTIME_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/random.h"
+#include "compute/cluster.h"
+#include "compute/engine/engine.h"
+#include "compute/engine/redo.h"
+#include "compute/failpoint.h"
+#include "compute/lock_table.h"
+#include "compute/stats.h"
+#include "compute/timers.h"
+#include "core/protocol.h"
+#include "rpc/rpc.h"
+#include "wire/codec.h"
+#include "workloads/workload.h"
+
+struct txn_context;
+struct slot;
+struct txn_table;
+
+/* What the owner of a row answers to an access request. The numbers are sent on the wire. */
+enum access_status {
+    ACCESS_OK = 1,
+    ACCESS_CONFLICT = 2, /* NO_WAIT: somebody else holds a row */
+    ACCESS_MISMATCH =
+        3, /* not the execution that the owner knows: it restarted, timed out, or was cancelled */
+    ACCESS_REFUSED = 4, /* no such row or field, or no room for the lock */
+};
+
+enum loop_kind { LOOP_CLOSED, LOOP_OPEN };
+
+struct runtime_options {
+    uint32_t node;
+    const char *run_id;
+    const char *listen;
+    const struct dw_protocol *protocol;
+    uint32_t threads; /* worker slots */
+    const struct dw_workload *workload;
+    void *parameters; /* of the workload; owned by who made the options */
+    uint64_t seed;
+    enum loop_kind loop;
+    double rate_tps; /* of this node, open loop */
+    uint64_t timeout_us[DW_TIMER_FINISH + 1];
+    uint64_t request_timeout_us;
+    uint64_t retry_backoff_us;
+    bool batch_accesses;
+    struct failpoints failpoints;
+};
+
+/* One direction to another process: a connection that may be up, and what is to be sent with the next flush.
+ */
+struct peer {
+    struct dw_conn *conn; /* NULL while it is down */
+    bool accepted;        /* by our server: holds a reference */
+    struct dw_buffer out;
+};
+
+enum load_state { LOAD_IDLE, LOAD_WARMUP, LOAD_MEASURING, LOAD_DRAINING, LOAD_DONE };
+
+struct load {
+    enum load_state state;
+    uint64_t warm_us;         /* when measuring begins */
+    uint64_t stop_us;         /* when measuring ends */
+    uint64_t drain_us;        /* when the node gives up waiting for the last decisions */
+    uint64_t next_arrival_us; /* open loop: intended start of the next transaction */
+    struct slot *slots;
+    uint64_t slots_due_us; /* the earliest time at which a slot wants to be looked at */
+};
+
+struct runtime {
+    const struct runtime_options *options;
+    const struct cluster *cluster;
+    struct dw_rpc *rpc;
+    struct dw_node node;
+    struct peer compute[DW_MAX_NODES];
+    struct peer storage[DW_MAX_NODES];
+    struct dw_decoder decoder;
+    void *workload_state;
+    struct dw_engine *engine;
+    void *lock_memory;
+    struct dw_lock_table *locks;
+    struct txn_table *txns;
+    struct timers timers;
+    uint64_t token_counter;
+    struct dw_random random; /* back-off and arrivals; transactions are drawn from the slots' own */
+    struct load load;
+    struct stats stats;
+    struct failpoints failpoints; /* as set at start, and since */
+    uint64_t now_us;              /* when the event that is being handled was taken */
+    bool stopping;                /* fenced, or a failpoint said error: the process ends with exit_code */
+    int exit_code;
+};
+
+/* --- transactions at this node: txn_table.c --- */
+
+/* One transaction at this node: the core's machine, and what the executor keeps for it. */
+struct txn_context {
+    struct dw_txn_id id;
+    struct dw_txn machine;
+    struct slot *slot;     /* coordinator, until the caller is answered */
+    struct dw_redo redo;   /* own changes */
+    struct dw_token token; /* participant: the execution, and the requests that it ran */
+    bool failed;           /* an access failed: its locks are freed, it will not vote yes */
+    bool wrote;
+    bool distributed;
+    bool applied;
+    uint64_t begin_us;    /* coordinator */
+    uint64_t released_us; /* own locks were freed; coordinator: the latest of all nodes that told */
+    struct txn_costs costs;
+};
+
+struct txn_table *txn_table_open(void);
+void txn_table_close(struct txn_table *table);
+struct txn_context *txn_table_find(struct txn_table *table, struct dw_txn_id id);
+/* Adds a zeroed context; NULL: no memory. */
+struct txn_context *txn_table_add(struct txn_table *table, struct dw_txn_id id);
+void txn_table_remove(struct txn_table *table, struct txn_context *context);
+size_t txn_table_count(const struct txn_table *table);
+/* Calls `visit` for each context; it must not add or remove any. */
+void txn_table_each(struct txn_table *table, void (*visit)(void *user, struct txn_context *context),
+                    void *user);
+
+/* --- links.c: peers, and the bytes that go to them --- */
+
+/* Queue one item for a peer; they leave with links_flush. What cannot be sent is lost, as on any network: the
+ * protocol's time-outs see to it. */
+void links_send_message(struct runtime *runtime, const struct dw_message *message,
+                        const struct dw_token *token);
+void links_send_log(struct runtime *runtime, const struct dw_wire_log_request *request);
+void links_send_access(struct runtime *runtime, uint32_t to, const struct dw_wire_access_request *request);
+void links_send_access_reply(struct runtime *runtime, uint32_t to, const struct dw_wire_access_reply *reply);
+void links_flush(struct runtime *runtime);
+void links_up(struct runtime *runtime, struct dw_conn *conn, const struct dw_identity *peer);
+void links_down(struct runtime *runtime, struct dw_conn *conn);
+uint32_t links_count_up(const struct runtime *runtime);
+void links_close(struct runtime *runtime);
+
+/* --- driver.c: the commit driver over the pure core --- */
+
+/* Steps the transaction's machine and carries out what it asks for. Afterwards `context` may be gone. */
+void driver_step(struct runtime *runtime, struct txn_context *context, struct dw_event *event);
+void driver_on_message(struct runtime *runtime, const struct dw_message *message,
+                       const struct dw_token *token);
+void driver_on_log_reply(struct runtime *runtime, const struct dw_wire_log_reply *reply);
+/* Fires the timers that are due. */
+void driver_on_timers(struct runtime *runtime);
+
+/* --- executor.c: accesses at their owner --- */
+
+/* Runs accesses for a transaction, in order, under locks; on a failure all its locks are freed. Rows that
+ * were read go to `rows`: one entry an access (empty for a write), their bytes in `bytes`. */
+struct row_sink {
+    struct dw_wire_row *rows;
+    uint8_t *bytes;
+    size_t size;
+    size_t capacity;
+};
+enum access_status executor_run(struct runtime *runtime, struct txn_context *context,
+                                const struct dw_wire_access *accesses, size_t count, struct row_sink *sink);
+void executor_on_request(struct runtime *runtime, const struct dw_wire_access_request *request);
+/* What this node has of the execution that a request of the coordinator names. */
+enum dw_execution executor_execution(const struct txn_context *context, const struct dw_message *message,
+                                     const struct dw_token *token);
+/* Takes the write locks of a recovered write set again. */
+enum dw_error executor_relock(struct runtime *runtime, struct txn_context *context);
+
+/* --- load.c and slot.c: worker slots and what they run --- */
+
+DW_MUST_CHECK enum dw_error load_open(struct runtime *runtime);
+void load_close(struct runtime *runtime);
+/* Starts to generate transactions. DW_ERR_ARGUMENT: it runs already. */
+DW_MUST_CHECK enum dw_error load_begin(struct runtime *runtime, uint64_t warmup_us, uint64_t duration_us);
+/* Moves the load on; returns when it wants to be called again. */
+uint64_t load_tick(struct runtime *runtime);
+void load_on_access_reply(struct runtime *runtime, const struct dw_wire_access_reply *reply);
+/* The transaction's caller has its answer. */
+void load_answered(struct runtime *runtime, struct txn_context *context, enum dw_outcome outcome);
+const struct dw_token *slot_token(const struct slot *slot, uint32_t node);
+/* All votes are known: the event that is being handled completed them. */
+void slot_note_prepared(struct slot *slot, uint64_t now_us);
+
+/* --- recovery.c --- */
+
+/* Takes the incarnation, scans the own log, applies what is committed, locks what is in doubt. Blocks; called
+ * before the endpoint listens. One line in `text` on failure. */
+DW_MUST_CHECK enum dw_error recovery_run(struct runtime *runtime, char *text, size_t text_size);
+
+/* --- admin.c --- */
+
+void admin_on_unary(void *user, struct dw_unary_call *call, const char *method, const uint8_t *data,
+                    size_t size);
+
+#endif
