@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <xxhash.h>
+
 #include "compute/runtime.h"
 #include "wire/dogwood.pb-c.h"
 
@@ -139,6 +141,36 @@ static void print_failpoints(const struct failpoints *failpoints, FILE *file)
     fprintf(file, "}");
 }
 
+/* A digest of all rows that were loaded here, as they are now: equal states have equal digests. Rows are
+ * added up, so their order does not matter. */
+static uint64_t digest_rows(struct runtime *runtime)
+{
+    const struct dw_workload *workload = runtime->options->workload;
+    uint32_t node = runtime->options->node;
+    uint64_t sum = 0;
+    for (uint32_t table = 0; table < workload->table_count(runtime->workload_state); table++) {
+        size_t row_bytes = dw_table_row_bytes(workload->table(runtime->workload_state, table));
+        uint8_t *row = malloc(row_bytes);
+        uint64_t rows = row != NULL ? workload->row_count(runtime->workload_state, table, node) : 0;
+        for (uint64_t i = 0; i < rows; i++) {
+            uint64_t key = workload->row_key(runtime->workload_state, table, node, i);
+            if (runtime->engine->ops->read(runtime->engine, table, key, row) == DW_OK) {
+                sum += XXH3_64bits_withSeed(row, row_bytes, key ^ ((uint64_t)table << 56));
+            }
+        }
+        free(row);
+    }
+    return sum;
+}
+
+static void digest(struct runtime *runtime, struct dw_unary_call *call, FILE *file, char **json)
+{
+    fprintf(file, "{\"node\":%u,\"digest\":\"%016" PRIx64 "\",\"transactions\":%zu,\"locks\":%u}",
+            runtime->options->node, digest_rows(runtime), txn_table_count(runtime->txns),
+            dw_lock_table_used(runtime->locks));
+    finish_json(call, file, json);
+}
+
 static void set_failpoint(struct runtime *runtime, struct dw_unary_call *call, const uint8_t *data,
                           size_t size, FILE *file, char **json)
 {
@@ -187,12 +219,14 @@ void admin_on_unary(void *user, struct dw_unary_call *call, const char *method, 
         status(runtime, call, file, &json);
     } else if (strcmp(method, "Report") == 0) {
         report(runtime, call, file, &json);
+    } else if (strcmp(method, "Digest") == 0) {
+        digest(runtime, call, file, &json);
     } else if (strcmp(method, "Failpoint") == 0) {
         set_failpoint(runtime, call, data, size, file, &json);
     } else {
         fclose(file);
         free(json);
         refuse(call, DW_ERR_MISSING,
-               "a compute node answers Identify, Status, Begin, Report, Failpoint, Shutdown");
+               "a compute node answers Identify, Status, Begin, Report, Digest, Failpoint, Shutdown");
     }
 }

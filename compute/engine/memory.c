@@ -1,6 +1,7 @@
 /* The memory engine: rows of fixed size in large blocks, found by a lock-free hash table of liburcu. Rows
  * never move and are never removed before close, so that a row once found stays valid. */
 #include <stdalign.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +19,8 @@ struct row {
     uint64_t key;
     uint64_t positions[];
 };
+
+_Static_assert(offsetof(struct row, node) == 0, "a node of the index is the start of its row");
 
 /* Rows are cut from blocks: the first holds the expected rows, later ones a few more. */
 struct block {
@@ -70,9 +73,14 @@ static unsigned long hash(uint64_t key)
     return dw_random_next(&random);
 }
 
+static struct row *row_of(struct cds_lfht_node *node)
+{
+    return (struct row *)(void *)node;
+}
+
 static int is_key(struct cds_lfht_node *node, const void *key)
 {
-    return caa_container_of(node, struct row, node)->key == *(const uint64_t *)key;
+    return row_of(node)->key == *(const uint64_t *)key;
 }
 
 static struct row *find_row(const struct table *table, uint64_t key)
@@ -82,7 +90,7 @@ static struct row *find_row(const struct table *table, uint64_t key)
     cds_lfht_lookup(table->index, hash(key), is_key, &key, &iter);
     struct cds_lfht_node *node = cds_lfht_iter_get_node(&iter);
     urcu_bp_read_unlock();
-    return node == NULL ? NULL : caa_container_of(node, struct row, node);
+    return node == NULL ? NULL : row_of(node);
 }
 
 /* No automatic resizing, which would start a thread: the table is made for the rows that are expected. The
