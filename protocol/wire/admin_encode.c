@@ -1,0 +1,186 @@
+#include "base/assert.h"
+#include "wire/admin.h"
+#include "wire/dogwood.pb-c.h"
+
+/* Repeated fields of concatenated messages add up, so each call may append a whole message of its own. */
+static enum dw_error append(struct dw_buffer *buffer, const ProtobufCMessage *message)
+{
+    size_t size = protobuf_c_message_get_packed_size(message);
+    uint8_t *bytes = dw_buffer_reserve(buffer, size);
+    if (bytes == NULL) {
+        return DW_ERR_MEMORY;
+    }
+    size_t packed = protobuf_c_message_pack(message, bytes);
+    DW_ASSERT(packed == size);
+    buffer->size += size;
+    return DW_OK;
+}
+
+/* protobuf-c takes pointers to texts that it only reads. */
+static char *text_out(const char *text)
+{
+    union {
+        const char *in;
+        char *out;
+    } pointer = {.in = text};
+    return pointer.out;
+}
+
+static Dogwood__V1__TxnId txn_out(struct dw_txn_id txn)
+{
+    Dogwood__V1__TxnId out = DOGWOOD__V1__TXN_ID__INIT;
+    out.coordinator = txn.coordinator;
+    out.incarnation = txn.incarnation;
+    out.sequence = txn.sequence;
+    return out;
+}
+
+/* `txn` lives as long as the record. */
+static Dogwood__V1__Record record_out(const struct dw_admin_record *record, Dogwood__V1__TxnId *txn)
+{
+    union {
+        const uint8_t *in;
+        uint8_t *out;
+    } redo = {.in = record->redo};
+    Dogwood__V1__Record out = DOGWOOD__V1__RECORD__INIT;
+    *txn = txn_out(record->txn);
+    out.position = record->position;
+    out.txn = txn;
+    out.log = record->log;
+    out.record = (uint32_t)record->record;
+    out.writer = record->writer;
+    out.incarnation = record->incarnation;
+    out.coordinator = record->coordinator;
+    out.participants = record->participants;
+    out.redo.data = redo.out;
+    out.redo.len = record->redo_size;
+    return out;
+}
+
+enum dw_error dw_admin_encode_read_entry(struct dw_buffer *buffer, uint32_t log, struct dw_txn_id txn)
+{
+    Dogwood__V1__TxnId id = txn_out(txn);
+    Dogwood__V1__ReadEntryRequest request = DOGWOOD__V1__READ_ENTRY_REQUEST__INIT;
+    if (log >= DW_MAX_NODES || !dw_txn_id_valid(txn)) {
+        return DW_ERR_ARGUMENT;
+    }
+    request.log = log;
+    request.txn = &id;
+    return append(buffer, &request.base);
+}
+
+enum dw_error dw_admin_encode_entry(struct dw_buffer *buffer, const struct dw_admin_entry *entry)
+{
+    Dogwood__V1__ReadEntryReply reply = DOGWOOD__V1__READ_ENTRY_REPLY__INIT;
+    reply.state = (uint32_t)entry->state;
+    reply.first_position = entry->first_position;
+    return append(buffer, &reply.base);
+}
+
+enum dw_error dw_admin_encode_entry_record(struct dw_buffer *buffer, const struct dw_admin_record *record)
+{
+    Dogwood__V1__TxnId txn;
+    Dogwood__V1__Record item = record_out(record, &txn);
+    Dogwood__V1__Record *items[] = {&item};
+    Dogwood__V1__ReadEntryReply reply = DOGWOOD__V1__READ_ENTRY_REPLY__INIT;
+    reply.n_records = 1;
+    reply.records = items;
+    return append(buffer, &reply.base);
+}
+
+enum dw_error dw_admin_encode_scan(struct dw_buffer *buffer, const struct dw_admin_scan *scan)
+{
+    Dogwood__V1__ScanRequest request = DOGWOOD__V1__SCAN_REQUEST__INIT;
+    if (scan->log >= DW_MAX_NODES) {
+        return DW_ERR_ARGUMENT;
+    }
+    request.log = scan->log;
+    request.from_position = scan->from;
+    request.limit = scan->limit;
+    return append(buffer, &request.base);
+}
+
+enum dw_error dw_admin_encode_scanned(struct dw_buffer *buffer, const struct dw_admin_record *record)
+{
+    Dogwood__V1__TxnId txn;
+    Dogwood__V1__Record item = record_out(record, &txn);
+    Dogwood__V1__Record *items[] = {&item};
+    Dogwood__V1__ScanReply reply = DOGWOOD__V1__SCAN_REPLY__INIT;
+    reply.n_records = 1;
+    reply.records = items;
+    return append(buffer, &reply.base);
+}
+
+enum dw_error dw_admin_encode_scan_end(struct dw_buffer *buffer, uint64_t next)
+{
+    Dogwood__V1__ScanReply reply = DOGWOOD__V1__SCAN_REPLY__INIT;
+    reply.next_position = next;
+    return append(buffer, &reply.base);
+}
+
+enum dw_error dw_admin_encode_fence(struct dw_buffer *buffer, uint32_t log, uint32_t owner)
+{
+    Dogwood__V1__FenceRequest request = DOGWOOD__V1__FENCE_REQUEST__INIT;
+    if (log >= DW_MAX_NODES || owner >= DW_MAX_NODES) {
+        return DW_ERR_ARGUMENT;
+    }
+    request.log = log;
+    request.owner = owner;
+    return append(buffer, &request.base);
+}
+
+enum dw_error dw_admin_encode_fenced(struct dw_buffer *buffer, uint32_t incarnation)
+{
+    Dogwood__V1__FenceReply reply = DOGWOOD__V1__FENCE_REPLY__INIT;
+    reply.incarnation = incarnation;
+    return append(buffer, &reply.base);
+}
+
+enum dw_error dw_admin_encode_delay(struct dw_buffer *buffer, const struct dw_admin_delay *delay)
+{
+    Dogwood__V1__DelayRequest request = DOGWOOD__V1__DELAY_REQUEST__INIT;
+    request.set = delay->set;
+    request.mean_ms = delay->mean_ms;
+    request.distribution = text_out(delay->distribution);
+    request.parameter = delay->parameter;
+    return append(buffer, &request.base);
+}
+
+enum dw_error dw_admin_encode_delayed(struct dw_buffer *buffer, const struct dw_admin_delay *delay)
+{
+    Dogwood__V1__DelayReply reply = DOGWOOD__V1__DELAY_REPLY__INIT;
+    reply.mean_ms = delay->mean_ms;
+    reply.distribution = text_out(delay->distribution);
+    reply.parameter = delay->parameter;
+    return append(buffer, &reply.base);
+}
+
+enum dw_error dw_admin_encode_stats_request(struct dw_buffer *buffer, bool reset)
+{
+    Dogwood__V1__StatsRequest request = DOGWOOD__V1__STATS_REQUEST__INIT;
+    request.reset = reset;
+    return append(buffer, &request.base);
+}
+
+enum dw_error dw_admin_encode_stat(struct dw_buffer *buffer, const char *name, uint64_t value)
+{
+    Dogwood__V1__Stat item = DOGWOOD__V1__STAT__INIT;
+    Dogwood__V1__Stat *items[] = {&item};
+    Dogwood__V1__StatsReply reply = DOGWOOD__V1__STATS_REPLY__INIT;
+    item.name = text_out(name);
+    item.value = value;
+    reply.n_stats = 1;
+    reply.stats = items;
+    return append(buffer, &reply.base);
+}
+
+enum dw_error dw_admin_encode_identity(struct dw_buffer *buffer, const struct dw_admin_identity *identity)
+{
+    Dogwood__V1__IdentifyReply reply = DOGWOOD__V1__IDENTIFY_REPLY__INIT;
+    reply.role = text_out(identity->role);
+    reply.node = identity->node;
+    reply.run_id = text_out(identity->run_id);
+    reply.version = text_out(identity->version);
+    reply.pid = identity->pid;
+    return append(buffer, &reply.base);
+}
