@@ -12,7 +12,9 @@
 static const char usage[] =
     "usage: dogwood-bench-log --connect HOST:PORT --run-id ID [--node 0] [--log 0] [--bytes 128]\n"
     "                         [--ask vote|deny|commit-local|read] [--buckets]\n"
-    "                         [--depths 1,4,16,64,256] [--seconds 1] | [--burst N [--rounds 20]]\n";
+    "                         [--depths 1,4,16,64,256] [--warm-up 0.2] [--seconds 1] [--count N]\n"
+    "                         [--burst N [--rounds 20]]\n"
+    "  each depth ends after so many seconds or so many requests, whichever is first\n";
 
 static int refuse(const char *flag, const char *value, const char *range)
 {
@@ -61,11 +63,16 @@ static bool parse_depths(const char *text, struct bench_options *options)
     }
 }
 
-static bool parse_seconds(const char *text, double *seconds)
+static int parse_seconds(const char *flag, const char *value, double low, double *seconds)
 {
+    char range[64];
     char *stop;
-    *seconds = strtod(text, &stop);
-    return stop != text && *stop == '\0' && *seconds >= 0.05 && *seconds <= 3600;
+    *seconds = strtod(value, &stop);
+    if (stop != value && *stop == '\0' && *seconds >= low && *seconds <= 3600) {
+        return 0;
+    }
+    snprintf(range, sizeof range, "%.4g to 3600", low);
+    return refuse(flag, value, range);
 }
 
 /* Asks that make sense of an absent entry of the writer's own log. */
@@ -114,7 +121,11 @@ static int parse_flag(struct bench_options *options, const char *flag, const cha
                    ? 0
                    : refuse(flag, value, "at most 32 numbers from 1 to 65536, separated by commas");
     } else if (strcmp(flag, "seconds") == 0) {
-        return parse_seconds(value, &options->seconds) ? 0 : refuse(flag, value, "0.05 to 3600");
+        return parse_seconds(flag, value, 0.05, &options->seconds);
+    } else if (strcmp(flag, "warm-up") == 0) {
+        return parse_seconds(flag, value, 0, &options->warm_up);
+    } else if (strcmp(flag, "count") == 0) {
+        return parse_whole(flag, value, 1, 1000000000, &options->count);
     }
     return 0;
 }
@@ -131,6 +142,8 @@ static int parse(int argc, char **argv, struct bench_options *options)
                                           {"ask", required_argument, NULL, 'f'},
                                           {"burst", required_argument, NULL, 'f'},
                                           {"rounds", required_argument, NULL, 'f'},
+                                          {"warm-up", required_argument, NULL, 'f'},
+                                          {"count", required_argument, NULL, 'f'},
                                           {"buckets", no_argument, NULL, 'f'},
                                           {"help", no_argument, NULL, 'h'},
                                           {NULL, 0, NULL, 0}};
@@ -157,6 +170,7 @@ int main(int argc, char **argv)
 {
     struct bench_options options = {.depths = {1, 4, 16, 64, 256},
                                     .depth_count = 5,
+                                    .warm_up = 0.2,
                                     .seconds = 1,
                                     .bytes = 128,
                                     .ask = DW_ASK_VOTE,

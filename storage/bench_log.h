@@ -22,7 +22,9 @@ struct bench_options {
     uint32_t log;  /* which log is written; its owner is the writer */
     uint32_t depths[BENCH_MAX_DEPTHS];
     size_t depth_count;
-    double seconds; /* measured at each depth, after the warm-up */
+    double warm_up; /* seconds at each depth that aren't measured */
+    double seconds; /* measured at each depth, at most */
+    uint32_t count; /* measured requests at each depth, at least; 0: as many as the time allows */
     uint32_t bytes; /* of redo in a request */
     enum dw_ask ask;
     uint32_t burst;  /* requests sent at once; 0: the closed loop over the depths */

@@ -5,7 +5,7 @@
 
 #include "storage/bench_log.h"
 
-enum { WARM_UP_US = 200000, CONNECT_US = 5000000 };
+enum { CONNECT_US = 5000000 };
 
 /* A depth is warmed up, measured, and then its requests are awaited without new ones. */
 enum phase { WAITING, WARMING, MEASURING, EMPTYING, DONE };
@@ -36,24 +36,37 @@ static void add_request(struct depths *depths, uint64_t slot)
     depths->in_flight++;
 }
 
-static void begin_depth(struct depths *depths)
-{
-    depths->phase = WARMING;
-    depths->change_us = dw_rpc_now_us() + WARM_UP_US;
-    depths->client.now_ns = bench_now_ns();
-    for (uint32_t slot = 0; slot < depths->client.options->depths[depths->index]; slot++) {
-        add_request(depths, slot);
-    }
-    bench_send(&depths->client, depths->conn);
-}
-
 static void begin_measuring(struct depths *depths)
 {
+    depths->change_us = dw_rpc_now_us() + (uint64_t)(depths->client.options->seconds * 1e6);
     depths->phase = MEASURING;
     memset(&depths->histogram, 0, sizeof depths->histogram);
     memset(depths->client.answers, 0, sizeof depths->client.answers);
     depths->messages = 0;
     depths->begin_ns = bench_now_ns();
+}
+
+static void end_measuring(struct depths *depths)
+{
+    depths->phase = EMPTYING;
+    depths->elapsed_ns = bench_now_ns() - depths->begin_ns;
+    depths->change_us = UINT64_MAX;
+}
+
+static void begin_depth(struct depths *depths)
+{
+    const struct bench_options *options = depths->client.options;
+    if (options->warm_up > 0) {
+        depths->phase = WARMING;
+        depths->change_us = dw_rpc_now_us() + (uint64_t)(options->warm_up * 1e6);
+    } else {
+        begin_measuring(depths);
+    }
+    depths->client.now_ns = bench_now_ns();
+    for (uint32_t slot = 0; slot < options->depths[depths->index]; slot++) {
+        add_request(depths, slot);
+    }
+    bench_send(&depths->client, depths->conn);
 }
 
 static void report(const struct depths *depths)
@@ -98,11 +111,8 @@ static uint64_t on_tick(void *user, uint64_t now_us)
         finish(depths, BENCH_ENVIRONMENT);
     } else if (depths->phase == WARMING) {
         begin_measuring(depths);
-        depths->change_us = now_us + (uint64_t)(depths->client.options->seconds * 1e6);
     } else if (depths->phase == MEASURING) {
-        depths->phase = EMPTYING;
-        depths->elapsed_ns = bench_now_ns() - depths->begin_ns;
-        depths->change_us = UINT64_MAX;
+        end_measuring(depths);
     }
     return depths->change_us;
 }
@@ -128,6 +138,10 @@ static enum dw_error on_message(void *user, struct dw_conn *conn, const uint8_t 
     struct depths *depths = user;
     depths->messages++;
     enum dw_error error = bench_receive(&depths->client, data, size, on_reply, depths);
+    uint32_t count = depths->client.options->count;
+    if (depths->phase == MEASURING && count > 0 && depths->histogram.count >= count) {
+        end_measuring(depths);
+    }
     if (depths->phase != DONE) {
         bench_send(&depths->client, conn);
     }
