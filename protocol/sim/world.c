@@ -33,8 +33,7 @@ static struct dw_packet packet_to(enum dw_packet_kind kind, uint32_t node)
     return packet;
 }
 
-static void emit_message(const struct dw_world_driver *driver, uint32_t from, uint32_t to,
-                         const struct dw_out *out)
+struct dw_packet dw_packet_message(uint32_t from, uint32_t to, const struct dw_out *out)
 {
     struct dw_packet packet = packet_to(DW_PACKET_MESSAGE, to);
     packet.message.kind = out->message;
@@ -43,31 +42,36 @@ static void emit_message(const struct dw_world_driver *driver, uint32_t from, ui
     packet.message.value = out->value;
     packet.message.txn = dw_world_txn();
     packet.message.writers = out->writers;
-    driver->emit(driver->user, &packet);
+    return packet;
 }
 
-static void emit_request(const struct dw_world *world, const struct dw_world_driver *driver, uint32_t node,
-                         uint32_t log, const struct dw_out *out)
+struct dw_packet dw_packet_request(uint32_t node, uint32_t incarnation, uint32_t log,
+                                   const struct dw_out *out)
 {
     struct dw_packet packet = packet_to(DW_PACKET_LOG_REQUEST, node);
     bool has_content =
         out->ask == DW_ASK_VOTE || out->ask == DW_ASK_COMMIT_LOCAL || out->ask == DW_ASK_COORD_COMMIT;
     packet.log = log;
-    packet.incarnation = world->node[node].incarnation;
+    packet.incarnation = incarnation;
     packet.participants = out->writers;
     packet.request.txn = dw_world_txn();
     packet.request.log = log;
     packet.request.writer = node;
-    packet.request.incarnation = world->node[node].incarnation;
+    packet.request.incarnation = incarnation;
     packet.request.ask = out->ask;
     packet.request.content = has_content ? 1 + node : 0;
-    driver->emit(driver->user, &packet);
+    return packet;
 }
 
-static void emit_call(const struct dw_world_driver *driver, uint32_t node, enum dw_packet_kind kind)
+struct dw_packet dw_packet_call(uint32_t node, enum dw_packet_kind kind)
 {
     struct dw_packet packet = packet_to(kind, node);
     packet.log = node;
+    return packet;
+}
+
+static void emit(const struct dw_world_driver *driver, struct dw_packet packet)
+{
     driver->emit(driver->user, &packet);
 }
 
@@ -82,9 +86,9 @@ static void carry_out(struct dw_world *world, const struct dw_world_driver *driv
                 continue;
             }
             if (out->kind == DW_OUT_SEND) {
-                emit_message(driver, node, to, out);
+                emit(driver, dw_packet_message(node, to, out));
             } else {
-                emit_request(world, driver, node, to, out);
+                emit(driver, dw_packet_request(node, world->node[node].incarnation, to, out));
             }
         }
         return;
@@ -104,10 +108,10 @@ static void carry_out(struct dw_world *world, const struct dw_world_driver *driv
         world->history.alarms |= (uint8_t)(1u << out->value);
         return;
     case DW_OUT_FENCE:
-        emit_call(driver, node, DW_PACKET_FENCE);
+        emit(driver, dw_packet_call(node, DW_PACKET_FENCE));
         return;
     case DW_OUT_SCAN:
-        emit_call(driver, node, DW_PACKET_SCAN);
+        emit(driver, dw_packet_call(node, DW_PACKET_SCAN));
         return;
     case DW_OUT_ARM:
     case DW_OUT_DISARM:
@@ -175,11 +179,10 @@ void dw_world_commit(struct dw_world *world, const struct dw_world_driver *drive
     step(world, driver, 0, &event);
 }
 
-static void receive_request(struct dw_world *world, const struct dw_world_driver *driver,
-                            const struct dw_packet *packet)
+static struct dw_packet serve_request(struct dw_world_log *log, dw_log_rule_fn *rule,
+                                      const struct dw_packet *packet)
 {
-    struct dw_world_log *log = &world->log[packet->log];
-    struct dw_log_verdict verdict = driver->rule(&log->entry, log->incarnation, &packet->request);
+    struct dw_log_verdict verdict = rule(&log->entry, log->incarnation, &packet->request);
     if (verdict.append != DW_RECORD_NONE) {
         if (log->entry.state == DW_ENTRY_NONE) {
             log->entry.first = 1;
@@ -191,12 +194,6 @@ static void receive_request(struct dw_world *world, const struct dw_world_driver
         }
         log->entry.state = verdict.state;
     }
-    if (verdict.answer == DW_ANSWER_CONFLICT) {
-        world->history.conflicts = 1;
-    }
-    if (packet->incarnation != world->node[packet->node].incarnation) {
-        return; /* a reply to a process that is gone reaches nobody: its stream went with it */
-    }
     struct dw_packet reply = packet_to(DW_PACKET_LOG_REPLY, packet->node);
     reply.log = packet->log;
     reply.incarnation = packet->incarnation;
@@ -205,7 +202,41 @@ static void receive_request(struct dw_world *world, const struct dw_world_driver
     reply.reply.ask = packet->request.ask;
     reply.reply.answer = verdict.answer;
     reply.reply.position = log->entry.first;
-    driver->emit(driver->user, &reply);
+    return reply;
+}
+
+struct dw_packet dw_world_log_serve(struct dw_world_log *log, dw_log_rule_fn *rule,
+                                    const struct dw_packet *packet)
+{
+    struct dw_packet reply;
+    if (packet->kind == DW_PACKET_FENCE) {
+        reply = packet_to(DW_PACKET_FENCE_REPLY, packet->node);
+        reply.incarnation = ++log->incarnation;
+        return reply;
+    }
+    if (packet->kind == DW_PACKET_SCAN) {
+        reply = packet_to(DW_PACKET_SCAN_REPLY, packet->node);
+        reply.entry = log->entry.state;
+        reply.participants = log->participants;
+        return reply;
+    }
+    DW_ASSERT(packet->kind == DW_PACKET_LOG_REQUEST);
+    return serve_request(log, rule, packet);
+}
+
+static void receive_at_log(struct dw_world *world, const struct dw_world_driver *driver,
+                           const struct dw_packet *packet)
+{
+    struct dw_packet reply = dw_world_log_serve(&world->log[packet->log], driver->rule, packet);
+    if (reply.kind == DW_PACKET_LOG_REPLY) {
+        if (reply.reply.answer == DW_ANSWER_CONFLICT) {
+            world->history.conflicts = 1;
+        }
+        if (packet->incarnation != world->node[packet->node].incarnation) {
+            return; /* a reply to a process that is gone reaches nobody: its stream went with it */
+        }
+    }
+    emit(driver, reply);
 }
 
 /* The redo that a scan finds is applied, or dropped, by the driver; the core is asked about what is in doubt.
@@ -268,21 +299,11 @@ static void receive_at_node(struct dw_world *world, const struct dw_world_driver
 void dw_world_receive(struct dw_world *world, const struct dw_world_driver *driver,
                       const struct dw_packet *packet)
 {
-    struct dw_packet reply;
     switch (packet->kind) {
     case DW_PACKET_LOG_REQUEST:
-        receive_request(world, driver, packet);
-        return;
     case DW_PACKET_FENCE:
-        reply = packet_to(DW_PACKET_FENCE_REPLY, packet->node);
-        reply.incarnation = ++world->log[packet->log].incarnation;
-        driver->emit(driver->user, &reply);
-        return;
     case DW_PACKET_SCAN:
-        reply = packet_to(DW_PACKET_SCAN_REPLY, packet->node);
-        reply.entry = world->log[packet->log].entry.state;
-        reply.participants = world->log[packet->log].participants;
-        driver->emit(driver->user, &reply);
+        receive_at_log(world, driver, packet);
         return;
     case DW_PACKET_MESSAGE:
     case DW_PACKET_LOG_REPLY:

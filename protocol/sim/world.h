@@ -83,6 +83,17 @@ struct dw_world_driver {
 /* The id of the world's one transaction: node 0 coordinates it. */
 struct dw_txn_id dw_world_txn(void);
 
+/* What a step's outputs become on the way, for one destination: a SEND, a LOG, and the calls FENCE and SCAN.
+ * The incarnation is the sender's. */
+struct dw_packet dw_packet_message(uint32_t from, uint32_t to, const struct dw_out *out);
+struct dw_packet dw_packet_request(uint32_t node, uint32_t incarnation, uint32_t log,
+                                   const struct dw_out *out);
+struct dw_packet dw_packet_call(uint32_t node, enum dw_packet_kind kind);
+
+/* A log takes a LOG_REQUEST, FENCE or SCAN; returns its reply. */
+struct dw_packet dw_world_log_serve(struct dw_world_log *log, dw_log_rule_fn *rule,
+                                    const struct dw_packet *packet);
+
 /* All nodes serve in incarnation 1, every other participant has run its accesses, and the caller is about to
  * commit. Writers and readers are masks over `nodes`. */
 void dw_world_init(struct dw_world *world, const struct dw_world_driver *driver, uint32_t nodes,
