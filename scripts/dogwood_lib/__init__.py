@@ -1,0 +1,1 @@
+"""What scripts/dogwood is made of. Each command is a module that cli.COMMANDS names."""

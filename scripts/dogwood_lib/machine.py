@@ -1,0 +1,104 @@
+"""What a figure was measured on: the content of meta.json."""
+
+import os
+import platform
+import re
+import subprocess
+import time
+
+from dogwood_lib.programs import ROOT
+
+
+def _output(*command):
+    """What a command prints, or None if it cannot tell."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True, stdin=subprocess.DEVNULL)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip() or None
+
+
+def _find(pattern, path):
+    """The first group of a pattern in a file, or None."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            match = re.search(pattern, file.read(), re.M)
+    except OSError:
+        return None
+    return match.group(1).strip() if match else None
+
+
+def source():
+    """Version of the tree, its commit, and whether files differ from it (None: not a git tree)."""
+    git = ("git", "-C", ROOT, "-c", f"safe.directory={ROOT}")
+    commit = _output(*git, "rev-parse", "HEAD")
+    return {
+        "version": _find(r'#define DW_VERSION\s+"([^"]+)"', os.path.join(ROOT, "protocol", "base", "limits.h")),
+        "commit": commit,
+        "dirty": None if commit is None else _output(*git, "status", "--porcelain") is not None,
+    }
+
+
+def compiler(build):
+    """From CMake's cache, since the compiler of today need not be the one of the build."""
+    cache = os.path.join(build, "CMakeCache.txt")
+    path = _find(r"^CMAKE_C_COMPILER:\w+=(.+)$", cache)
+    version = _output(path, "--version") if path else None
+    return {
+        "compiler": version.splitlines()[0] if version else path,
+        # CMakeLists.txt puts Release where nothing is given.
+        "build_type": _find(r"^CMAKE_BUILD_TYPE:\w+=(.+)$", cache) or ("Release" if path else None),
+        "sanitizer": _find(r"^DW_SANITIZE:\w+=(\w+)$", cache),
+    }
+
+
+def file_system(path):
+    """Type, device and options of the mount that holds a folder."""
+    path = os.path.realpath(path)
+    best = None
+    with open("/proc/self/mountinfo", encoding="utf-8") as file:
+        for line in file:
+            fields, _, rest = line.partition(" - ")
+            point = fields.split()[4].encode().decode("unicode_escape")
+            inside = path == point or path.startswith(point.rstrip("/") + "/")
+            # Of mounts on one point the last one covers the others.
+            if inside and (best is None or len(point) >= len(best[0])):
+                kind, device, options = rest.split()[:3]
+                best = (point, {"type": kind, "device": device, "options": options})
+    return best[1] if best else None
+
+
+def machine():
+    memory = _find(r"^MemTotal:\s*(\d+) kB", "/proc/meminfo")
+    return {
+        "kernel": f"{platform.system()} {platform.release()}",
+        "distribution": _find(r'^PRETTY_NAME="?([^"\n]+)', "/etc/os-release"),
+        "cpu": _find(r"^model name\s*:\s*(.+)$", "/proc/cpuinfo") or platform.machine(),
+        "cores": os.cpu_count(),
+        "memory_mib": int(memory) // 1024 if memory else None,
+    }
+
+
+def meta(build, data_dir):
+    """All of it, as one flat dict; what cannot be found out is None."""
+    return {
+        "time": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+        **source(),
+        **compiler(build),
+        **machine(),
+        "rocksdb": _output("pkg-config", "--modversion", "rocksdb"),
+        "grpc": _output("pkg-config", "--modversion", "grpc"),
+        "file_system": file_system(data_dir),
+        "hosts": [platform.node()],
+    }
+
+
+def describe(facts):
+    """One line for people."""
+    disk = facts.get("file_system") or {}
+    parts = [f"{facts['cores']} cores, {facts['cpu']}",
+             f"{facts['memory_mib'] / 1024:.0f} GiB" if facts.get("memory_mib") else None,
+             facts.get("kernel"),
+             f"{disk.get('type')} on {disk.get('device')}" if disk else None,
+             f"RocksDB {facts['rocksdb']}" if facts.get("rocksdb") else None]
+    return "; ".join(part for part in parts if part)
