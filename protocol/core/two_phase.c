@@ -3,10 +3,11 @@
 #include "base/assert.h"
 #include "core/handlers.h"
 
-/* Figure 1a: START_2PC is written in parallel with the vote requests; losing it is harmless. */
+/* Figure 1a: START_2PC is written in parallel with the vote requests. Nobody waits for it and its loss is
+ * harmless, but it is forced, as in the paper; saving that sync is what presumed abort is for. */
 static void start(struct dw_step *step)
 {
-    step_log_own(step, DW_ASK_START, false);
+    step_log_own(step, DW_ASK_START, true);
 }
 
 /* "After receiving all the votes, the coordinator enters the commit phase by logging the final decision". */
