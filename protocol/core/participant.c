@@ -98,9 +98,23 @@ void participant_silence(struct dw_step *step)
     participant_deny(step, false);
 }
 
+/* 2PC: tells those who inquired meanwhile. They have asked to learn a decision, so a vote tells them nothing.
+ */
+static void answer_inquirers(struct dw_step *step)
+{
+    enum dw_outcome outcome = DW_OUTCOME_UNKNOWN;
+    if (step->event->reply.answer == DW_ANSWER_ABORT) {
+        outcome = DW_OUTCOME_ABORTED;
+    } else if (step->event->reply.answer == DW_ANSWER_COMMIT) {
+        outcome = DW_OUTCOME_COMMITTED;
+    }
+    step_send(step, DW_MSG_INQUIRY_REPLY, outcome, step->txn->inquirers);
+}
+
 /* The reply to an own denial. */
 void participant_denied(struct dw_step *step)
 {
+    answer_inquirers(step);
     if (dw_txn_has(step->txn, DW_TXN_RELAY)) {
         switch (step->event->reply.answer) {
         case DW_ANSWER_ABORT:
@@ -186,6 +200,7 @@ static void confirm_commit(struct dw_step *step)
     step_release(step, DW_OUTCOME_ABORTED);
     step->txn->role = DW_TXN_PARTICIPANT;
     step->txn->flags = 0;
+    step->txn->inquirers = 0;
     dw_txn_set_state(step->txn, DW_TXN_COMMITTED);
     step->protocol->log_decision(step);
     step_arm(step, DW_TIMER_FINISH);

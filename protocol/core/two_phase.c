@@ -78,7 +78,10 @@ static void finished(struct dw_step *step)
 static void terminate(struct dw_step *step)
 {
     struct dw_txn *txn = step->txn;
-    if (txn->state != DW_TXN_TERMINATING) {
+    if (txn->state == DW_TXN_TERMINATING) {
+        /* A whole round told nothing: who answered did not know, and who knows did not answer. */
+        txn->flags |= DW_TXN_BLOCKED;
+    } else {
         dw_txn_set_state(txn, DW_TXN_TERMINATING);
     }
     txn->ask_pending = step->protocol->listed(step);
@@ -92,31 +95,48 @@ static uint64_t listed(const struct dw_step *step)
     return step->txn->writers & ~step_self(step);
 }
 
-static enum dw_outcome known_outcome(const struct dw_step *step)
+/* A participant that is not in doubt itself answers from its log, by the denial's reply. It may have decided
+ * and forgotten, so memory says nothing; execution state is given up, but may be what a late first access
+ * left after the decision; and if the log holds nothing, the denial makes the abort durable before anybody
+ * hears of it. */
+static void answer_from_log(struct dw_step *step)
 {
-    const struct dw_txn *txn = step->txn;
-    bool coordinates = txn->id.coordinator == step->node->slot;
-    if (txn->state == DW_TXN_ABSENT && coordinates) {
-        /* The coordinator remembers each commit until all have acknowledged it, so no information means
-         * abort. */
-        return DW_OUTCOME_ABORTED;
+    if (step->txn->state != DW_TXN_DENYING) {
+        step->txn->role = DW_TXN_PARTICIPANT;
+        participant_deny(step, false);
     }
-    return dw_txn_outcome(txn);
+    step->txn->inquirers |= dw_node_bit(step->event->message.from);
 }
 
 static void inquiry(struct dw_step *step)
 {
     uint64_t from = dw_node_bit(step->event->message.from);
-    if (step->txn->state == DW_TXN_STOPPED) {
+    bool coordinates = step->txn->id.coordinator == step->node->slot;
+    switch ((enum dw_txn_state)step->txn->state) {
+    case DW_TXN_ABSENT:
+        if (coordinates) {
+            /* It remembers each commit until all have acknowledged it, so no information means abort. */
+            step_send(step, DW_MSG_INQUIRY_REPLY, DW_OUTCOME_ABORTED, from);
+        } else {
+            answer_from_log(step);
+        }
+        return;
+    case DW_TXN_EXECUTING:
+    case DW_TXN_DENYING:
+        answer_from_log(step);
+        return;
+    case DW_TXN_VOTING:
+    case DW_TXN_LOGGING_COMMIT:
+    case DW_TXN_LOGGING_VOTE:
+    case DW_TXN_PREPARED:
+    case DW_TXN_TERMINATING:
+    case DW_TXN_COMMITTED:
+    case DW_TXN_ABORTED:
+        step_send(step, DW_MSG_INQUIRY_REPLY, dw_txn_outcome(step->txn), from);
+        return;
+    case DW_TXN_STOPPED:
         return;
     }
-    if (step->txn->state == DW_TXN_EXECUTING) {
-        /* Unvoted execution state: it is given up, and will never vote yes, whatever the log says first. */
-        participant_deny(step, false);
-        step_send(step, DW_MSG_INQUIRY_REPLY, DW_OUTCOME_ABORTED, from);
-        return;
-    }
-    step_send(step, DW_MSG_INQUIRY_REPLY, known_outcome(step), from);
 }
 
 static void recover_participant(struct dw_step *step)

@@ -60,6 +60,7 @@ void dw_txn_check(const struct dw_txn *txn)
     DW_ASSERT((txn->timer == DW_TIMER_NONE) == (txn->state == DW_TXN_STOPPED));
     DW_ASSERT((txn->votes_pending & ~txn->writers) == 0);
     DW_ASSERT((txn->reads_pending & ~txn->readers) == 0);
+    DW_ASSERT(txn->inquirers == 0 || txn->state == DW_TXN_DENYING || txn->state == DW_TXN_STOPPED);
     /* No early lock release: who may have voted yes and does not know the decision holds its locks. */
     DW_ASSERT(!dw_txn_in_doubt(txn) || dw_txn_has(txn, DW_TXN_LOCKS));
     DW_ASSERT(!dw_txn_has(txn, DW_TXN_VOTE_LOGGED) || dw_txn_has(txn, DW_TXN_VOTE_SENT));

@@ -65,6 +65,7 @@ struct dw_txn {
     uint64_t ask_pending;   /* termination: logs (2PC: nodes) that have not answered */
     uint64_t forgotten;     /* termination: logs that answered FORGOTTEN */
     uint64_t acks_pending;  /* coordinator: participants whose acknowledgement is outstanding */
+    uint64_t inquirers;     /* DENYING, 2PC: nodes in doubt that are to hear what the denial gave */
     uint64_t position;      /* of the own record that carries redo; 0 if not known */
     uint32_t attempt;       /* number of the armed timer; a time-out of an older one is ignored */
     uint32_t flags;         /* dw_txn_flag */
