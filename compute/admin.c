@@ -10,7 +10,8 @@
 #include <xxhash.h>
 
 #include "compute/runtime.h"
-#include "wire/dogwood.pb-c.h"
+#include "wire/admin.h"
+#include "wire/steer.h"
 
 static void refuse(struct dw_unary_call *call, enum dw_error error, const char *text)
 {
@@ -19,25 +20,24 @@ static void refuse(struct dw_unary_call *call, enum dw_error error, const char *
     dw_unary_finish(call, &reply);
 }
 
-static void finish(struct dw_unary_call *call, const ProtobufCMessage *message)
+/* Answers with the buffer, which it takes, or with the error of encoding it. */
+static void answer(struct dw_unary_call *call, enum dw_error error, struct dw_buffer *buffer)
 {
-    struct dw_unary_reply reply = {.size = protobuf_c_message_get_packed_size(message)};
-    reply.data = malloc(reply.size + 1);
-    if (reply.data == NULL) {
-        refuse(call, DW_ERR_MEMORY, "out of memory");
+    if (error != DW_OK) {
+        dw_buffer_free(buffer);
+        refuse(call, error, dw_error_text(error));
         return;
     }
-    protobuf_c_message_pack(message, reply.data);
+    struct dw_unary_reply reply = {.data = buffer->data, .size = buffer->size};
     dw_unary_finish(call, &reply);
 }
 
 /* Sends what was printed to `file`, a memory stream on *json, and frees both. */
 static void finish_json(struct dw_unary_call *call, FILE *file, char **json)
 {
-    Dogwood__V1__JsonReply reply = DOGWOOD__V1__JSON_REPLY__INIT;
+    struct dw_buffer buffer = {0};
     fclose(file);
-    reply.json = *json;
-    finish(call, &reply.base);
+    answer(call, dw_steer_encode_json(&buffer, *json), &buffer);
     free(*json);
 }
 
@@ -99,35 +99,29 @@ static void report(struct runtime *runtime, struct dw_unary_call *call, FILE *fi
 
 static void begin(struct runtime *runtime, struct dw_unary_call *call, const uint8_t *data, size_t size)
 {
-    Dogwood__V1__BeginRequest *request = dogwood__v1__begin_request__unpack(NULL, size, data);
+    enum { DAY_MS = 86400000 };
+    struct dw_steer_begin request;
+    struct dw_buffer buffer = {0};
     uint32_t peers = runtime->cluster->compute_nodes - 1 + runtime->cluster->storage_nodes;
-    if (request == NULL || request->warmup_ms > 86400000 || request->duration_ms > 86400000 ||
-        request->duration_ms == 0) {
+    if (dw_steer_decode_begin(data, size, &request) != DW_OK || request.warmup_ms > DAY_MS ||
+        request.duration_ms > DAY_MS || request.duration_ms == 0) {
         refuse(call, DW_ERR_RANGE, "begin takes a warm-up of up to a day, and a duration from 1 ms to a day");
     } else if (links_count_up(runtime) < peers) {
         refuse(call, DW_ERR_CLOSED, "not all peers are connected yet; look at status, and try again");
-    } else if (load_begin(runtime, request->warmup_ms * 1000, request->duration_ms * 1000) != DW_OK) {
+    } else if (load_begin(runtime, request.warmup_ms * 1000, request.duration_ms * 1000) != DW_OK) {
         refuse(call, DW_ERR_ARGUMENT, "a load is running already; wait until status says done");
     } else {
-        Dogwood__V1__JsonReply reply = DOGWOOD__V1__JSON_REPLY__INIT;
-        char json[] = "{\"state\":\"warmup\"}";
-        reply.json = json;
-        finish(call, &reply.base);
+        answer(call, dw_steer_encode_json(&buffer, "{\"state\":\"warmup\"}"), &buffer);
     }
-    dogwood__v1__begin_request__free_unpacked(request, NULL);
 }
 
 static void identify(struct runtime *runtime, struct dw_unary_call *call)
 {
-    Dogwood__V1__IdentifyReply reply = DOGWOOD__V1__IDENTIFY_REPLY__INIT;
-    char role[] = "compute", version[] = DW_VERSION, run_id[DW_MAX_RUN_ID + 1];
-    snprintf(run_id, sizeof run_id, "%s", runtime->options->run_id);
-    reply.role = role;
-    reply.node = runtime->options->node;
-    reply.run_id = run_id;
-    reply.version = version;
-    reply.pid = (uint64_t)getpid();
-    finish(call, &reply.base);
+    struct dw_admin_identity identity = {
+        .role = "compute", .node = runtime->options->node, .version = DW_VERSION, .pid = (uint64_t)getpid()};
+    struct dw_buffer buffer = {0};
+    snprintf(identity.run_id, sizeof identity.run_id, "%s", runtime->options->run_id);
+    answer(call, dw_admin_encode_identity(&buffer, &identity), &buffer);
 }
 
 static void print_failpoints(const struct failpoints *failpoints, FILE *file)
@@ -175,13 +169,11 @@ static void set_failpoint(struct runtime *runtime, struct dw_unary_call *call, c
                           size_t size, FILE *file, char **json)
 {
     struct failpoints *failpoints = &runtime->failpoints;
-    Dogwood__V1__FailpointRequest *request = dogwood__v1__failpoint_request__unpack(NULL, size, data);
-    char text[256] = "the request is malformed";
-    enum dw_error error = request != NULL ? DW_OK : DW_ERR_MALFORMED;
-    if (request != NULL && *request->spec != '\0') {
-        error = failpoints_set(failpoints, request->spec, text, sizeof text);
+    char spec[DW_STEER_SPEC], text[256] = "the request is malformed";
+    enum dw_error error = dw_steer_decode_failpoint(data, size, spec);
+    if (error == DW_OK && *spec != '\0') {
+        error = failpoints_set(failpoints, spec, text, sizeof text);
     }
-    dogwood__v1__failpoint_request__free_unpacked(request, NULL);
     if (error != DW_OK) {
         fclose(file);
         free(*json);
@@ -196,17 +188,17 @@ void admin_on_unary(void *user, struct dw_unary_call *call, const char *method, 
                     size_t size)
 {
     struct runtime *runtime = user;
-    if (strcmp(method, "Identify") == 0) {
+    if (strcmp(method, DW_METHOD_IDENTIFY) == 0) {
         identify(runtime, call);
         return;
     }
-    if (strcmp(method, "Begin") == 0) {
+    if (strcmp(method, DW_METHOD_BEGIN) == 0) {
         begin(runtime, call, data, size);
         return;
     }
-    if (strcmp(method, "Shutdown") == 0) {
-        Dogwood__V1__ShutdownReply reply = DOGWOOD__V1__SHUTDOWN_REPLY__INIT;
-        finish(call, &reply.base);
+    if (strcmp(method, DW_METHOD_SHUTDOWN) == 0) {
+        struct dw_buffer nothing = {0};
+        answer(call, DW_OK, &nothing);
         kill(getpid(), SIGTERM);
         return;
     }
@@ -215,13 +207,13 @@ void admin_on_unary(void *user, struct dw_unary_call *call, const char *method, 
     FILE *file = open_memstream(&json, &json_size);
     if (file == NULL) {
         refuse(call, DW_ERR_MEMORY, "out of memory");
-    } else if (strcmp(method, "Status") == 0) {
+    } else if (strcmp(method, DW_METHOD_STATUS) == 0) {
         status(runtime, call, file, &json);
-    } else if (strcmp(method, "Report") == 0) {
+    } else if (strcmp(method, DW_METHOD_REPORT) == 0) {
         report(runtime, call, file, &json);
-    } else if (strcmp(method, "Digest") == 0) {
+    } else if (strcmp(method, DW_METHOD_DIGEST) == 0) {
         digest(runtime, call, file, &json);
-    } else if (strcmp(method, "Failpoint") == 0) {
+    } else if (strcmp(method, DW_METHOD_FAILPOINT) == 0) {
         set_failpoint(runtime, call, data, size, file, &json);
     } else {
         fclose(file);

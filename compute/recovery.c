@@ -6,7 +6,7 @@
 
 #include "base/assert.h"
 #include "compute/runtime.h"
-#include "wire/dogwood.pb-c.h"
+#include "wire/admin.h"
 
 enum { CALL_DEADLINE_MS = 10000 };
 
@@ -25,6 +25,7 @@ struct scan {
     struct entry *entries; /* in the order of their first records */
     size_t count;
     size_t capacity;
+    enum dw_error error; /* of taking a record */
     char *text;
     size_t text_size;
 };
@@ -36,18 +37,18 @@ static struct dw_identity self(const struct runtime *runtime)
     return identity;
 }
 
-static enum dw_error call(const struct scan *scan, const char *method, const ProtobufCMessage *request,
+/* Calls the storage node that holds the own log; the request's buffer is emptied. */
+static enum dw_error call(const struct scan *scan, const char *method, struct dw_buffer *request,
                           uint8_t **data, size_t *size)
 {
     const struct runtime *runtime = scan->runtime;
     uint32_t storage = cluster_storage_of(runtime->cluster, runtime->options->node);
     struct dw_identity identity = self(runtime);
-    uint8_t packed[256];
-    size_t packed_size = protobuf_c_message_get_packed_size(request);
-    DW_ASSERT(packed_size <= sizeof packed);
-    protobuf_c_message_pack(request, packed);
-    return dw_rpc_call(runtime->cluster->storage[storage], &identity, method, packed, packed_size,
-                       CALL_DEADLINE_MS, data, size, scan->text, scan->text_size);
+    enum dw_error error =
+        dw_rpc_call(runtime->cluster->storage[storage], &identity, method, request->data, request->size,
+                    CALL_DEADLINE_MS, data, size, scan->text, scan->text_size);
+    dw_buffer_free(request);
+    return error;
 }
 
 static enum dw_error malformed(const struct scan *scan, const char *method)
@@ -59,23 +60,19 @@ static enum dw_error malformed(const struct scan *scan, const char *method)
 
 static enum dw_error fence(struct scan *scan, uint32_t *incarnation)
 {
-    Dogwood__V1__FenceRequest request = DOGWOOD__V1__FENCE_REQUEST__INIT;
-    request.log = request.owner = scan->runtime->options->node;
+    struct dw_buffer request = {0};
+    uint32_t node = scan->runtime->options->node;
     uint8_t *data = NULL;
     size_t size = 0;
-    enum dw_error error = call(scan, "Fence", &request.base, &data, &size);
-    if (error != DW_OK) {
-        return error;
+    enum dw_error error = dw_admin_encode_fence(&request, node, node);
+    if (error == DW_OK) {
+        error = call(scan, DW_METHOD_FENCE, &request, &data, &size);
     }
-    Dogwood__V1__FenceReply *reply = dogwood__v1__fence_reply__unpack(NULL, size, data);
+    if (error == DW_OK && dw_admin_decode_fenced(data, size, incarnation) != DW_OK) {
+        error = malformed(scan, DW_METHOD_FENCE);
+    }
     free(data);
-    if (reply == NULL || reply->incarnation == 0) {
-        dogwood__v1__fence_reply__free_unpacked(reply, NULL);
-        return malformed(scan, "Fence");
-    }
-    *incarnation = reply->incarnation;
-    dogwood__v1__fence_reply__free_unpacked(reply, NULL);
-    return DW_OK;
+    return error;
 }
 
 static struct entry *find_entry(struct scan *scan, struct dw_txn_id txn)
@@ -106,62 +103,57 @@ static struct entry *add_entry(struct scan *scan, struct dw_txn_id txn)
     return entry;
 }
 
-static enum dw_error take_record(struct scan *scan, const Dogwood__V1__Record *record)
+static enum dw_error keep_redo(struct entry *entry, const struct dw_admin_record *record)
 {
-    if (record->txn == NULL) {
-        return malformed(scan, "Scan");
+    if (record->redo_size == 0 || entry->redo != NULL) {
+        return DW_OK;
     }
-    struct dw_txn_id txn = {.coordinator = record->txn->coordinator,
-                            .incarnation = record->txn->incarnation,
-                            .sequence = record->txn->sequence};
-    if (!dw_txn_id_valid(txn)) {
-        return malformed(scan, "Scan");
-    }
-    struct entry *entry = find_entry(scan, txn);
-    entry = entry != NULL ? entry : add_entry(scan, txn);
-    if (entry == NULL) {
+    entry->redo = malloc(record->redo_size);
+    if (entry->redo == NULL) {
         return DW_ERR_MEMORY;
     }
-    entry->state = dw_entry_replay(entry->state, (enum dw_record)record->record, record->coordinator);
+    memcpy(entry->redo, record->redo, record->redo_size);
+    entry->redo_size = record->redo_size;
+    entry->position = record->position;
+    return DW_OK;
+}
+
+static void take_record(void *user, const struct dw_admin_record *record)
+{
+    struct scan *scan = user;
+    struct entry *entry = find_entry(scan, record->txn);
+    entry = entry != NULL ? entry : add_entry(scan, record->txn);
+    if (entry == NULL) {
+        scan->error = DW_ERR_MEMORY;
+        return;
+    }
+    entry->state = dw_entry_replay(entry->state, record->record, record->coordinator);
     if (record->participants != 0) {
         entry->participants = record->participants;
     }
-    if (record->redo.len > 0 && entry->redo == NULL) {
-        entry->redo = malloc(record->redo.len);
-        if (entry->redo == NULL) {
-            return DW_ERR_MEMORY;
-        }
-        memcpy(entry->redo, record->redo.data, record->redo.len);
-        entry->redo_size = record->redo.len;
-    }
-    if (entry->position == 0 || record->redo.len > 0) {
+    if (entry->position == 0) {
         entry->position = record->position;
     }
-    return DW_OK;
+    if (keep_redo(entry, record) != DW_OK) {
+        scan->error = DW_ERR_MEMORY;
+    }
 }
 
 static enum dw_error take_page(struct scan *scan, uint64_t *from)
 {
-    Dogwood__V1__ScanRequest request = DOGWOOD__V1__SCAN_REQUEST__INIT;
-    request.log = scan->runtime->options->node;
-    request.from_position = *from;
+    struct dw_buffer request = {0};
+    struct dw_admin_scan wanted = {.log = scan->runtime->options->node, .from = *from};
     uint8_t *data = NULL;
     size_t size = 0;
-    enum dw_error error = call(scan, "Scan", &request.base, &data, &size);
-    if (error != DW_OK) {
-        return error;
+    enum dw_error error = dw_admin_encode_scan(&request, &wanted);
+    if (error == DW_OK) {
+        error = call(scan, DW_METHOD_SCAN, &request, &data, &size);
     }
-    Dogwood__V1__ScanReply *reply = dogwood__v1__scan_reply__unpack(NULL, size, data);
+    if (error == DW_OK && dw_admin_decode_scanned(data, size, take_record, scan, from) != DW_OK) {
+        error = malformed(scan, DW_METHOD_SCAN);
+    }
     free(data);
-    if (reply == NULL) {
-        return malformed(scan, "Scan");
-    }
-    for (size_t i = 0; i < reply->n_records && error == DW_OK; i++) {
-        error = take_record(scan, reply->records[i]);
-    }
-    *from = reply->next_position;
-    dogwood__v1__scan_reply__free_unpacked(reply, NULL);
-    return error;
+    return error == DW_OK ? scan->error : error;
 }
 
 static int by_position(const void *a, const void *b)
