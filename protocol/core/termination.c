@@ -41,6 +41,11 @@ static void log_says_yes(struct dw_step *step, uint64_t log)
     struct dw_txn *txn = step->txn;
     txn->ask_pending &= ~log;
     if (log == step_self(step)) {
+        if (!dw_txn_has(txn, DW_TXN_VOTE_SENT)) {
+            /* A vote that never left: the log is wrong, and what it says is no ground for a decision. */
+            step_stop(step, DW_ALARM_DISAGREEMENT);
+            return;
+        }
         if (!dw_txn_has(txn, DW_TXN_VOTE_LOGGED)) {
             txn->flags |= DW_TXN_VOTE_LOGGED;
             txn->position = step->event->reply.position;

@@ -12,8 +12,10 @@ enum dw_outcome dw_txn_outcome(const struct dw_txn *txn)
 
 bool dw_txn_in_doubt(const struct dw_txn *txn)
 {
-    return dw_txn_has(txn, DW_TXN_VOTE_SENT) && txn->state != DW_TXN_COMMITTED &&
-           txn->state != DW_TXN_ABORTED;
+    /* One that stopped after its decision has freed its locks. */
+    bool decided = txn->state == DW_TXN_COMMITTED || txn->state == DW_TXN_ABORTED ||
+                   (txn->state == DW_TXN_STOPPED && !dw_txn_has(txn, DW_TXN_LOCKS));
+    return dw_txn_has(txn, DW_TXN_VOTE_SENT) && !decided;
 }
 
 bool dw_txn_may_execute(const struct dw_txn *txn)
@@ -27,7 +29,7 @@ bool dw_txn_may_execute(const struct dw_txn *txn)
 static const uint32_t legal[DW_TXN_STATES] = {
     [DW_TXN_ABSENT] = TO(EXECUTING) | TO(VOTING) | TO(LOGGING_COMMIT) | TO(DENYING) | TO(TERMINATING) |
                       TO(COMMITTED) | TO(ABORTED),
-    [DW_TXN_EXECUTING] = TO(ABSENT) | TO(LOGGING_VOTE) | TO(DENYING) | TO(COMMITTED),
+    [DW_TXN_EXECUTING] = TO(ABSENT) | TO(LOGGING_VOTE) | TO(DENYING) | TO(COMMITTED) | TO(STOPPED),
     [DW_TXN_VOTING] = TO(LOGGING_COMMIT) | TO(TERMINATING) | TO(COMMITTED) | TO(ABORTED) | TO(STOPPED),
     [DW_TXN_LOGGING_COMMIT] = TO(COMMITTED) | TO(ABORTED) | TO(STOPPED),
     [DW_TXN_LOGGING_VOTE] =
