@@ -6,6 +6,9 @@
 static enum dw_error append(struct dw_buffer *buffer, const ProtobufCMessage *message)
 {
     size_t size = protobuf_c_message_get_packed_size(message);
+    if (size == 0) {
+        return DW_OK; /* all fields have their defaults */
+    }
     uint8_t *bytes = dw_buffer_reserve(buffer, size);
     if (bytes == NULL) {
         return DW_ERR_MEMORY;
