@@ -11,6 +11,9 @@ from dogwood_lib.errors import ASKED_WRONGLY, AskedWrongly, Failure
 # Command -> (module, what it does). A name may have several words. The module has add_arguments(parser) and
 # run(arguments), which returns an exit code or raises a Failure. It is imported only when its command is called.
 COMMANDS = {
+    "run": ("dogwood_lib.runner", "runs an experiment and writes its results, with figures and a report"),
+    "plot": ("dogwood_lib.plots", "draws the figures of a results folder again"),
+    "report": ("dogwood_lib.report", "writes the page of a results folder again"),
     "bench log": ("dogwood_lib.bench_log", "measures a storage node's log beside the floors of disk and transport"),
 }
 

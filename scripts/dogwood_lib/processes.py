@@ -95,10 +95,14 @@ class Node:
         if code is not None:
             self._fail(code)
 
-    def _fail(self, code):
+    def last_line(self):
+        """What it printed last."""
         with open(self.log_path, encoding="utf-8", errors="replace") as log:
-            line = _last_line(log.read())
-        raise EnvironmentFailure(f"{self.name} {describe_end(code)}, and nobody asked it to: {line} ({self.log_path})")
+            return _last_line(log.read())
+
+    def _fail(self, code):
+        raise EnvironmentFailure(f"{self.name} {describe_end(code)}, and nobody asked it to: {self.last_line()} "
+                                 f"({self.log_path})")
 
     def ask_to_stop(self):
         if self.process.poll() is None:
@@ -160,20 +164,32 @@ class Fleet:
     def run_tool(self, command, seconds):
         """Runs a measuring program to its end and returns the JSON objects that it printed, one a line. If it fails
         because a node died, the node is blamed."""
-        tool = spawn(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        return self.run_tools([command], seconds)[0]
+
+    def run_tools(self, commands, seconds):
+        """The same for several programs at once; the answers come in the order of the commands."""
+        deadline = time.monotonic() + seconds
+        tools = []
         try:
-            output, errors = tool.communicate(timeout=seconds)
+            for command in commands:
+                tools.append(spawn(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
+            return [self._finish_tool(tool, seconds, deadline) for tool in tools]
+        finally:
+            for tool in tools:
+                if tool.poll() is None:
+                    tool.kill()
+                tool.stdout.close()
+                tool.stderr.close()
+                tool.wait()
+
+    def _finish_tool(self, tool, seconds, deadline):
+        name = os.path.basename(tool.args[0])
+        try:
+            output, errors = tool.communicate(timeout=max(0.0, deadline - time.monotonic()))
         except subprocess.TimeoutExpired as error:
             self.check()
-            raise EnvironmentFailure(f"{os.path.basename(command[0])} has not ended after {seconds:.0f} s") from error
-        finally:
-            if tool.poll() is None:
-                tool.kill()
-            tool.stdout.close()
-            tool.stderr.close()
-            tool.wait()
+            raise EnvironmentFailure(f"{name} has not ended after {seconds:.0f} s") from error
         self.check(DEATH_SECONDS if tool.returncode != 0 else 0.0)
         if tool.returncode != 0:
-            raise EnvironmentFailure(f"{os.path.basename(command[0])} {describe_end(tool.returncode)}: "
-                                     f"{_last_line(errors)}")
+            raise EnvironmentFailure(f"{name} {describe_end(tool.returncode)}: {_last_line(errors)}")
         return [json.loads(line) for line in output.splitlines()]

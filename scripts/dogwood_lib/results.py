@@ -28,10 +28,15 @@ def _lock(path):
 
 
 class ResultsFolder:
-    """A `with` block around a run: `publish` at its end, else the partial folder is left for a look."""
+    """A `with` block around a run: `publish` at its end, else the partial folder is left for a look.
 
-    def __init__(self, path):
+    `resume` tells what happens to a partial folder that an ended launcher left: True goes on in it (`resumed` is then
+    true), False refuses it and names --resume, None is for commands that cannot go on."""
+
+    def __init__(self, path, resume=None):
         self.path = os.path.abspath(path)
+        self.resume = resume
+        self.resumed = False
         parent, name = os.path.split(self.path)
         self.partial = os.path.join(parent, f".{name}.partial")
         self._refuse_existing()
@@ -56,10 +61,11 @@ class ResultsFolder:
         except OSError:
             os.close(descriptor)
             shutil.rmtree(fresh)
-            self._refuse_partial()
+            return self._take_partial()
         return descriptor
 
-    def _refuse_partial(self):
+    def _take_partial(self):
+        """The lock of a partial folder whose launcher has ended, if it is to be resumed; else refuses."""
         path = os.path.join(self.partial, LOCK)
         if not os.path.isfile(path):
             raise AskedWrongly(f"{self.partial} is in the way; remove it, or give another --out")
@@ -69,8 +75,14 @@ class ResultsFolder:
         if descriptor is None:
             raise EnvironmentFailure(f"{self.path} is being written by process {holder}; wait for it, or give another "
                                      f"--out")
+        if self.resume and os.path.exists(path) and os.path.samestat(os.fstat(descriptor), os.stat(path)):
+            os.truncate(descriptor, 0)
+            os.write(descriptor, f"{os.getpid()}\n".encode())
+            self.resumed = True
+            return descriptor
         os.close(descriptor)
-        raise AskedWrongly(f"{self.partial} is left of a run that did not end; remove it, or give another --out")
+        hint = "" if self.resume is None else "go on with --resume, "
+        raise AskedWrongly(f"{self.partial} is left of a run that did not end; {hint}remove it, or give another --out")
 
     def __enter__(self):
         return self

@@ -1,0 +1,79 @@
+"""The simple model of a commit, and the floors that it takes from the same run.
+
+    mean latency = measured execution + 1 empty round trip + k log writes        k: 1 in Cornus, 2 in two-phase commit
+    log write    = mean injected delay + 1 empty round trip + 1 write to the log
+
+docs/results.md tells what the model leaves out."""
+
+import os
+import shutil
+import tempfile
+
+from dogwood_lib.errors import EnvironmentFailure
+from dogwood_lib.processes import Fleet
+from dogwood_lib.programs import find_program
+
+FLOOR_PROGRAMS = ("dogwood-bench-stream", "dogwood-bench-writer")
+# One after another, before the caller's answer: docs/design.md, section 3.
+LOG_WRITES = {"cornus": 1, "2pc": 2}
+SECONDS = 1.0
+REDO_BYTES = 512
+
+
+def log_write_us(point, floors):
+    """From sending a record to the answer."""
+    return point["log_delay_ms"] * 1000 + floors["round_trip_us"] + floors["log_append_us"][write_name(point["sync"])]
+
+
+def write_name(sync):
+    return "sync" if sync else "no_sync"
+
+
+def model_us(point, execution_us, floors):
+    """The mean latency of a distributed transaction, or None if a floor is missing."""
+    if not floors or execution_us is None or write_name(point["sync"]) not in floors["log_append_us"]:
+        return None
+    count = LOG_WRITES[point["protocol"]]
+    return execution_us + floors["round_trip_us"] + count * log_write_us(point, floors)
+
+
+def measure(experiment, build, data, log_dir, progress):
+    """The floors: what one exchange of empty messages and one append to an empty log take with nothing beside them.
+
+    As many logs are written at once as the experiment has storage nodes, since on one machine they share its disk.
+    """
+    stream, writer = (find_program(name, build) for name in FLOOR_PROGRAMS)
+    writers = max(experiment.values["storage_nodes"])
+    floors = {"round_trip_us": None, "log_append_us": {}, "log_append_p99_us": {}, "writers": writers,
+              "redo_bytes": REDO_BYTES}
+    progress("floors: empty round trip")
+    with Fleet(log_dir) as fleet:
+        echo = fleet.start("floor-exchange", [stream, "--listen", "127.0.0.1:0"])
+        lines = fleet.run_tool([stream, "--connect", echo.address, "--depths", "1", "--seconds", str(SECONDS)], 30)
+        floors["round_trip_us"] = lines[-1]["p50_us"]
+    for sync in experiment.values["sync"]:
+        name = write_name(sync)
+        progress(f"floors: write to the log, {name.replace('_', ' ')}")
+        floors["log_append_us"][name], floors["log_append_p99_us"][name] = _append(writer, sync, writers, data, log_dir)
+    return floors
+
+
+def _append(writer, sync, writers, data, log_dir):
+    """Means over the writers of their p50 and p99."""
+    folder = tempfile.mkdtemp(prefix="floor-", dir=data)
+    results = []
+    try:
+        with Fleet(log_dir) as fleet:
+            commands = []
+            for number in range(writers):
+                path = os.path.join(folder, str(number))
+                os.makedirs(path)
+                commands.append([writer, "--data", path, "--service", "--sync", "on" if sync else "off", "--bytes",
+                                 str(REDO_BYTES), "--batches", "1", "--seconds", str(SECONDS)])
+            results = fleet.run_tools(commands, 60)
+    finally:
+        shutil.rmtree(folder)
+    lines = [lines[-1] for lines in results if lines]
+    if len(lines) < writers:
+        raise EnvironmentFailure(f"{os.path.basename(writer)} printed nothing; build again with scripts/build")
+    return tuple(sum(line[name] for line in lines) / writers for name in ("p50_us", "p99_us"))
