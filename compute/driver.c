@@ -259,6 +259,26 @@ static bool fails_before(struct runtime *runtime, const struct dw_message *messa
             reached(runtime, FAILPOINT_PARTICIPANT_AFTER_VOTE_REQUEST));
 }
 
+static void note_cancelled(struct runtime *runtime, const struct dw_message *message)
+{
+    bool abort = message->kind == DW_MSG_DECISION && message->value == DW_OUTCOME_ABORTED;
+    uint32_t room = sizeof runtime->cancelled / sizeof *runtime->cancelled;
+    /* Beyond the room the access runs, and its owner gives it up at its own time-out. */
+    if (abort && runtime->cancelled_count < room && txn_table_find(runtime->txns, message->txn) == NULL) {
+        runtime->cancelled[runtime->cancelled_count++] = message->txn;
+    }
+}
+
+bool driver_is_cancelled(const struct runtime *runtime, struct dw_txn_id id)
+{
+    for (uint32_t i = 0; i < runtime->cancelled_count; i++) {
+        if (dw_txn_id_equal(runtime->cancelled[i], id)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void driver_on_message(struct runtime *runtime, const struct dw_message *message,
                        const struct dw_token *token)
 {
@@ -269,6 +289,7 @@ void driver_on_message(struct runtime *runtime, const struct dw_message *message
     if (fails_before(runtime, message)) {
         return;
     }
+    note_cancelled(runtime, message);
     struct txn_context *context = find_or_add(runtime, message->txn);
     if (context == NULL) {
         return;

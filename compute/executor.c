@@ -91,7 +91,7 @@ static struct txn_context *find_execution(struct runtime *runtime,
 {
     struct txn_context *context = txn_table_find(runtime->txns, request->txn);
     bool first = request->token.counter == 0 && request->token.accesses == 1;
-    if (first && context == NULL) {
+    if (first && context == NULL && !driver_is_cancelled(runtime, request->txn)) {
         context = txn_table_add(runtime->txns, request->txn);
         if (context != NULL) {
             context->distributed = true;

@@ -53,6 +53,7 @@ static enum dw_error on_message(void *user, struct dw_conn *conn, const uint8_t 
     struct runtime *runtime = user;
     (void)conn;
     runtime->now_us = dw_rpc_now_us();
+    runtime->cancelled_count = 0;
     return dw_decode_batch(&runtime->decoder, data, size, &visitor, runtime, NULL);
 }
 

@@ -85,6 +85,11 @@ struct runtime {
     struct peer compute[DW_MAX_NODES];
     struct peer storage[DW_MAX_NODES];
     struct dw_decoder decoder;
+    /* Transactions unknown here whose abort came in the stream message that is being handled: within one
+     * message decisions are visited before accesses, so an access in it may have been sent before its abort.
+     */
+    struct dw_txn_id cancelled[64];
+    uint32_t cancelled_count;
     void *workload_state;
     struct dw_engine *engine;
     void *lock_memory;
@@ -152,6 +157,8 @@ void driver_step(struct runtime *runtime, struct txn_context *context, struct dw
 void driver_on_message(struct runtime *runtime, const struct dw_message *message,
                        const struct dw_token *token);
 void driver_on_log_reply(struct runtime *runtime, const struct dw_wire_log_reply *reply);
+/* True if the transaction's abort came in the same stream message. */
+bool driver_is_cancelled(const struct runtime *runtime, struct dw_txn_id id);
 /* Fires the timers that are due. */
 void driver_on_timers(struct runtime *runtime);
 

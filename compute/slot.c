@@ -154,10 +154,14 @@ static void wait_for_replies(struct runtime *runtime, struct slot *slot)
     }
 }
 
-/* Everything that one owner has goes as one message; the own accesses run while the others are on their way.
- * False if an own access failed. */
+/* The own accesses run first, so that nothing is sent for a transaction that fails here; then everything that
+ * another owner has goes to it as one message. False if an own access failed. */
 static bool start_batched(struct runtime *runtime, struct slot *slot)
 {
+    slot->next_access = slot->round.count;
+    if (!run_local(runtime, slot, 0, slot->round.count)) {
+        return false;
+    }
     uint64_t others = dw_round_owners(&slot->round) & ~dw_node_bit(runtime->options->node);
     for (uint32_t owner = 0; others != 0; owner++) {
         if ((others & dw_node_bit(owner)) != 0) {
@@ -165,11 +169,7 @@ static bool start_batched(struct runtime *runtime, struct slot *slot)
             send_remote(runtime, slot, owner, 0, slot->round.count);
         }
     }
-    if (slot->waiting != 0) {
-        links_flush(runtime);
-    }
-    slot->next_access = slot->round.count;
-    return run_local(runtime, slot, 0, slot->round.count);
+    return true;
 }
 
 /* One access after the other, each awaited. False if an own access failed. */
