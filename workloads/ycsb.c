@@ -48,12 +48,12 @@ static const struct dw_parameter parameters[] = {
 static void set_defaults(void *into)
 {
     *(struct dw_ycsb_parameters *)into = (struct dw_ycsb_parameters){
-        .records = 10000,
+        .records = 100000,
         .record_bytes = 1000,
         .accesses = 16,
         .read_pct = 50,
-        .distributed_pct = 50,
-        .remote_access_pct = 10,
+        .distributed_pct = 100,
+        .remote_access_pct = 50,
         .theta = 0,
     };
 }

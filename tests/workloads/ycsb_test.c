@@ -25,10 +25,13 @@ struct fixture {
     uint32_t node;
 };
 
-static struct dw_ycsb_parameters defaults(void)
+static struct dw_ycsb_parameters small(void)
 {
     struct dw_ycsb_parameters parameters;
     dw_ycsb.defaults(&parameters);
+    parameters.records = 10000;
+    parameters.distributed_pct = 50;
+    parameters.remote_access_pct = 10;
     return parameters;
 }
 
@@ -75,7 +78,7 @@ static void one_node_has_no_distributed_transactions(void **state)
 {
     (void)state;
     struct fixture fixture;
-    struct dw_ycsb_parameters parameters = defaults();
+    struct dw_ycsb_parameters parameters = small();
     parameters.distributed_pct = 100;
     fixture_init(&fixture, parameters, 1, 0, 1);
     for (int i = 0; i < 1000; i++) {
@@ -90,7 +93,7 @@ static void the_share_of_distributed_transactions_is_exact(void **state)
     static const double shares[] = {0, 0.05, 0.5, 0.97, 1};
     for (size_t s = 0; s < sizeof shares / sizeof *shares; s++) {
         struct fixture fixture;
-        struct dw_ycsb_parameters parameters = defaults();
+        struct dw_ycsb_parameters parameters = small();
         parameters.distributed_pct = 100 * shares[s];
         fixture_init(&fixture, parameters, 4, 2, 7);
         unsigned distributed = 0;
@@ -110,7 +113,7 @@ static void the_share_of_remote_accesses_is_exact_and_never_zero(void **state)
     static const double shares[] = {0, 0.05, 0.3, 1};
     for (size_t s = 0; s < sizeof shares / sizeof *shares; s++) {
         struct fixture fixture;
-        struct dw_ycsb_parameters parameters = defaults();
+        struct dw_ycsb_parameters parameters = small();
         parameters.distributed_pct = 100;
         parameters.remote_access_pct = 100 * shares[s];
         fixture_init(&fixture, parameters, 4, 0, 8);
@@ -140,7 +143,7 @@ static void the_share_of_reads_is_exact(void **state)
     static const double shares[] = {0, 0.5, 0.9, 1};
     for (size_t s = 0; s < sizeof shares / sizeof *shares; s++) {
         struct fixture fixture;
-        struct dw_ycsb_parameters parameters = defaults();
+        struct dw_ycsb_parameters parameters = small();
         parameters.read_pct = 100 * shares[s];
         fixture_init(&fixture, parameters, 2, 1, 9);
         double reads = 0;
@@ -163,7 +166,7 @@ static void the_skew_over_a_partition_is_exact(void **state)
     enum { RANKS = 50 };
     for (size_t t = 0; t < sizeof thetas / sizeof *thetas; t++) {
         struct fixture fixture;
-        struct dw_ycsb_parameters parameters = defaults();
+        struct dw_ycsb_parameters parameters = small();
         parameters.records = RANKS;
         parameters.accesses = 1;
         parameters.distributed_pct = 0;
@@ -190,7 +193,7 @@ static void later_accesses_follow_the_law_of_the_free_rows(void **state)
 {
     (void)state;
     struct fixture fixture;
-    struct dw_ycsb_parameters parameters = defaults();
+    struct dw_ycsb_parameters parameters = small();
     parameters.records = 3;
     parameters.accesses = 2;
     parameters.distributed_pct = 0;
@@ -216,7 +219,7 @@ static void a_steep_law_is_exact_too(void **state)
 {
     (void)state;
     struct fixture fixture;
-    struct dw_ycsb_parameters parameters = defaults();
+    struct dw_ycsb_parameters parameters = small();
     parameters.records = 3;
     parameters.accesses = 2;
     parameters.distributed_pct = 0;
@@ -246,7 +249,7 @@ static void rows_differ_even_if_a_transaction_takes_them_all(void **state)
     for (size_t t = 0; t < sizeof thetas / sizeof *thetas; t++) {
         for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
             struct fixture fixture;
-            struct dw_ycsb_parameters parameters = defaults();
+            struct dw_ycsb_parameters parameters = small();
             parameters.accesses = sizes[s];
             parameters.theta = thetas[t];
             parameters.records = sizes[s];
@@ -267,7 +270,7 @@ static void a_write_changes_one_field_to_new_bytes(void **state)
 {
     (void)state;
     struct fixture fixture;
-    struct dw_ycsb_parameters parameters = defaults();
+    struct dw_ycsb_parameters parameters = small();
     parameters.read_pct = 0;
     parameters.record_bytes = 1050;
     fixture_init(&fixture, parameters, 2, 0, 15);
@@ -298,7 +301,7 @@ static void a_procedure_is_one_round_and_then_commits(void **state)
 {
     (void)state;
     struct fixture fixture;
-    fixture_init(&fixture, defaults(), 2, 0, 16);
+    fixture_init(&fixture, small(), 2, 0, 16);
     dw_ycsb.generate(&fixture.ycsb, &fixture.random, 0, &fixture.procedure);
     struct dw_procedure retry = fixture.procedure;
     assert_int_equal(dw_ycsb.next(&fixture.ycsb, &fixture.procedure, NULL, 0, &fixture.round),
@@ -319,7 +322,7 @@ static void fields_are_100_bytes_and_at_least_one(void **state)
                                         {1000, 10, 100}, {250, 3, 50}, {12800, 128, 100}};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         struct fixture fixture;
-        struct dw_ycsb_parameters parameters = defaults();
+        struct dw_ycsb_parameters parameters = small();
         parameters.record_bytes = sizes[i][0];
         fixture_init(&fixture, parameters, 1, 0, 17);
         assert_int_equal(dw_ycsb.table_count(&fixture.ycsb), 1);
@@ -337,7 +340,7 @@ static void rows_are_dealt_round_robin_and_depend_on_seed_and_key_alone(void **s
 {
     (void)state;
     struct fixture a, b;
-    struct dw_ycsb_parameters parameters = defaults();
+    struct dw_ycsb_parameters parameters = small();
     fixture_init(&a, parameters, 3, 0, 18);
     parameters.accesses = 4;
     parameters.theta = 1;
@@ -381,7 +384,7 @@ static void the_first_transactions_of_a_seed_never_change(void **state)
 {
     (void)state;
     struct fixture fixture;
-    struct dw_ycsb_parameters parameters = defaults();
+    struct dw_ycsb_parameters parameters = small();
     parameters.accesses = 6;
     parameters.theta = 0.9;
     fixture_init(&fixture, parameters, 4, 1, 2026);
