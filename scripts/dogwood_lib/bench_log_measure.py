@@ -78,11 +78,12 @@ class Bench:
         return path
 
     def _start_node(self, fleet, store, sync, name, delay_ms=0):
+        command = [self.programs["dogwood-storage"], "--id", "0", "--listen", "127.0.0.1:0", "--run-id", RUN_ID,
+                   "--log-delay", f"{delay_ms:g}", "--sync", sync, "--store", store]
         path = self._fresh_dir()
-        node = fleet.start(name, [self.programs["dogwood-storage"], "--id", "0", "--listen", "127.0.0.1:0", "--data",
-                                  path, "--run-id", RUN_ID, "--log-delay", f"{delay_ms:g}", "--sync", sync, "--store",
-                                  store])
-        return node, path
+        if store != "memory":
+            command += ["--data", path]
+        return fleet.start(name, command), path
 
     def _client(self, node, *flags):
         return [self.programs["dogwood-bench-log"], "--connect", node.address, "--run-id", RUN_ID, "--bytes",

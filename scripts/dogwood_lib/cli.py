@@ -14,6 +14,10 @@ COMMANDS = {
     "run": ("dogwood_lib.runner", "runs an experiment and writes its results, with figures and a report"),
     "plot": ("dogwood_lib.plots", "draws the figures of a results folder again"),
     "report": ("dogwood_lib.report", "writes the page of a results folder again"),
+    "up": ("dogwood_lib.up", "starts a cluster that stays in the background, for experiments by hand"),
+    "down": ("dogwood_lib.down", "stops that cluster"),
+    "status": ("dogwood_lib.status", "tells what that cluster does"),
+    "doctor": ("dogwood_lib.doctor", "looks for what would keep a cluster from running here, and names the mend"),
     "bench log": ("dogwood_lib.bench_log", "measures a storage node's log beside the floors of disk and transport"),
 }
 

@@ -155,6 +155,8 @@ class Experiment:
 
     def _timeouts_text(self, key):
         found = sorted({(point["log_delay_ms"], point[key]) for point in self.points})
+        if len({timeout for _, timeout in found}) == 1:
+            return f"{found[0][1]} ms"
         return ", ".join(f"{timeout} ms at {number_text(delay)} ms log delay" for delay, timeout in found)
 
     def label(self, point):

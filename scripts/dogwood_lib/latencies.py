@@ -28,7 +28,7 @@ class Latencies:
     def __init__(self, buckets=(), max_us=0.0, clamped_low=0, clamped_high=0):
         self.buckets = merge([(low, count) for low, count in buckets if count > 0])
         self.count = sum(count for _, count in self.buckets)
-        self.max_us = max_us
+        self.max_us = float(max_us)
         self.clamped_low = clamped_low
         self.clamped_high = clamped_high
 

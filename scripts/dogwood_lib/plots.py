@@ -130,7 +130,7 @@ def latency(plt, results, facet):
 def throughput(plt, results, facet):
     figure, axes = plt.subplots(figsize=(6.4, 4.2))
     _series(axes, results, throughput_data(results, facet), "throughput_tps", "ci95_tps", "model_tps")
-    axes.set_ylabel("committed transactions per second, whole cluster")
+    axes.set_ylabel("committed transactions/s, whole cluster")
     axes.set_ylim(bottom=0)
     axes.yaxis.set_major_formatter(lambda value, position: format_rate(value))
     _legend(figure, axes)
@@ -171,7 +171,7 @@ def breakdown(plt, results, facet):
 def _part_legend(plt, figure, shown):
     handles = [plt.Rectangle((0, 0), 1, 1, facecolor=PART_COLOURS[part], hatch=PART_HATCHES[part], edgecolor="#333333",
                              linewidth=0.6) for part in shown]
-    figure.tight_layout(rect=(0, 0, 1, 0.83))
+    figure.tight_layout(rect=(0, 0, 1, 0.88))
     figure.legend(handles, [PART_TITLES[part] for part in shown], loc="upper left", bbox_to_anchor=(0.01, 0.935),
                   ncol=len(shown), columnspacing=1.4, handlelength=1.8)
 
@@ -191,7 +191,7 @@ def _name_groups(axes, results, xs):
     for number, x in enumerate(xs):
         axes.annotate(text_of(x), (number * step, 0), (0, -24), xycoords=("data", "axes fraction"),
                       textcoords="offset points", ha="center", va="top", fontweight="bold")
-    axes.set_xlabel(title_of(results.x_key), labelpad=20)
+    axes.set_xlabel(title_of(results.x_key), labelpad=24)
 
 
 def _series(axes, results, data, name, half_name, model_name):
@@ -203,6 +203,7 @@ def _series(axes, results, data, name, half_name, model_name):
 
 
 def _lines(axes, results, data, name, half_name, model_name):
+    """The model is a broad pale line, which shows beneath a measured one that falls on it."""
     for protocol in results.protocols:
         rows = [row for row in data if row["protocol"] == protocol and row[name] is not None]
         colour = colour_of(results, protocol)
@@ -212,7 +213,7 @@ def _lines(axes, results, data, name, half_name, model_name):
         modelled = [row for row in rows if model_name and row[model_name] is not None]
         if modelled:
             axes.plot([row[results.x_key] for row in modelled], [row[model_name] for row in modelled], color=colour,
-                      linestyle=(0, (4, 3)), linewidth=1.4, alpha=0.9, label=f"{protocol_name(protocol)}, model")
+                      linewidth=7, alpha=0.25, zorder=1.5, solid_capstyle="round", label=f"{protocol_name(protocol)}, model")
     axes.set_xlabel(title_of(results.x_key))
     xs = sorted({row[results.x_key] for row in data})
     span = xs[-1] - xs[0]
@@ -250,7 +251,9 @@ def _bars(axes, results, data, name, half_name, model_name):
 def _legend(figure, axes):
     """In a row above the panels, where it covers nothing."""
     handles, names = axes.get_legend_handles_labels()
-    figure.tight_layout(rect=(0, 0, 1, 0.86 if handles else 0.92))
+    order = sorted(range(len(names)), key=lambda i: (names[i].endswith("model"), names[i] != "Cornus, measured"))
+    handles, names = [handles[i] for i in order], [names[i] for i in order]
+    figure.tight_layout(rect=(0, 0, 1, 0.88 if handles else 0.94))
     if handles:
         figure.legend(handles, names, loc="upper left", bbox_to_anchor=(0.01, 0.945), ncol=4, columnspacing=1.4)
 

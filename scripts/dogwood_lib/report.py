@@ -126,25 +126,26 @@ def comparison(results, facet):
     prefix = story.latency_name(results)
     both = {"cornus", "2pc"} <= set(results.protocols)
     titles = [title_of(results.x_key)] if results.x_key else []
+    x_columns = len(titles)
     for protocol in results.protocols:
         shown = protocol_name(protocol)
-        titles += [f"{shown} mean", f"{shown} p99", f"{shown} model", f"{shown} txn/s"]
-    titles += ["2PC / Cornus, mean"] if both else []
+        titles += [f"{shown} mean", f"{shown} model", f"{shown} p99", f"{shown} txn/s"]
+    titles[x_columns:x_columns] = ["2PC / Cornus, mean"] if both else []
     rows = []
     for x in results.x_values(facet):
         row = [text_of(x)] if results.x_key else []
         for protocol in results.protocols:
             point = results.point(facet, protocol, x)
             row += [""] * 4 if point is None else [
-                estimate_us(point.of(f"{prefix}_mean_us")), estimate_us(point.of(f"{prefix}_p99_us")),
-                format_us(point.mean("model_dist_mean_us")), format_rate(point.mean("throughput_tps"))]
+                estimate_us(point.of(f"{prefix}_mean_us")), format_us(point.mean("model_dist_mean_us")),
+                format_us(point.mean(f"{prefix}_p99_us")), format_rate(point.mean("throughput_tps"))]
         if both:
             ratio = results.ratio(facet, x, f"{prefix}_mean_us")
             half = "" if ratio is None or ratio.half is None else f" ± {ratio.half:.2f}"
-            row.append("" if ratio is None else format_ratio(ratio.mean) + half)
+            row.insert(x_columns, "" if ratio is None else format_ratio(ratio.mean) + half)
         rows.append(row)
     kind = "distributed transactions" if prefix == "dist" else "transactions, all of them local"
-    return html_table(titles, rows, left=1 if results.x_key else 0, css="main") + \
+    return html_table(titles, rows, left=x_columns, css="main" if both and results.x_key else "") + \
         f"<p class='note'>Latencies of {kind}; ± is the 95 % confidence interval over the trials.</p>"
 
 
@@ -211,9 +212,9 @@ def trials_part(results):
     figures = ("throughput_tps", "abort_pct", "dist_mean_us", "dist_p50_us", "dist_p90_us", "dist_p99_us", "dist_p999_us",
                "dist_max_us", "local_mean_us", "local_p99_us")
     shown = [name for name in figures if any(row[name] is not None for row in results.rows)]
-    titles = [*(title_of(key) for key in keys), "protocol", "trial", *map(figure_title, shown), "best throughput"]
+    titles = [*(title_of(key) for key in keys), "protocol", "trial", *map(figure_title, shown), "best"]
     rows = [[*(text_of(results.value(row, key)) for key in keys), protocol_name(row["protocol"]), row["trial"],
-             *(figure_cell(name, row[name]) for name in shown), "yes" if id(row) in best else ""]
+             *(figure_cell(name, row[name]) for name in shown), "best" if id(row) in best else ""]
             for row in results.rows]
     return ("<h2>Every trial</h2><p>All trials count in the means above. The column on the right marks the trial with the "
             "best throughput of its point: the paper's rule, which reports only that one (of five).</p>"

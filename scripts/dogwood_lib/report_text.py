@@ -9,14 +9,14 @@ INTRODUCTION = (
 
 CAPTIONS = {
     "latency": "Measured latency, from a transaction's begin to its caller's answer, with 95 % confidence over the trials. "
-               "The dashed line is what the simple model says from the floors of this run: execution, one round trip, and "
+               "The broad pale line is what the simple model says from the floors of this run: execution, one round trip, and "
                "one log write (Cornus) or two (2PC).",
     "breakdown": "The same mean, taken apart. <i>Execution</i> runs from begin to the start of the commit. <i>Prepare</i> "
                  "lasts until all votes are known, which holds one log write in either protocol. <i>Commit</i> lasts until "
                  "the caller's answer: in 2PC the decision's log write, in Cornus nothing to wait for. Attempts that were "
                  "aborted and run again count as well.",
     "throughput": "Committed transactions of the whole cluster. In a closed loop a shorter latency is a higher throughput, "
-                  "unless something else (the CPU, conflicts) is the limit: then measured values fall below the dashed "
+                  "unless something else (the CPU, conflicts) is the limit: then measured values fall below the pale "
                   "line, which is workers divided by the model's latency.",
 }
 
@@ -36,7 +36,7 @@ drift of the machine meets both</dd>
 STYLE = """
 :root { color-scheme: light; }
 body { margin: 0; background: #fff; color: #1c1c1c; font: 16px/1.5 system-ui, "DejaVu Sans", sans-serif; }
-main { max-width: 62rem; margin: 0 auto; padding: 1.5rem 1rem 4rem; }
+main { max-width: 70rem; margin: 0 auto; padding: 1.5rem 1rem 4rem; }
 h1 { font-size: 1.7rem; line-height: 1.25; margin: .5rem 0 1rem; }
 h2 { font-size: 1.25rem; margin: 2.5rem 0 .5rem; border-bottom: 1px solid #ddd; padding-bottom: .25rem; }
 h3 { font-size: 1.05rem; margin: 1.8rem 0 .4rem; }
@@ -48,10 +48,10 @@ figure { margin: 1.6rem 0; }
 figure img { max-width: 100%; height: auto; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; font-size: .88rem; margin: .6rem 0; }
-th, td { padding: .28rem .7rem; border-bottom: 1px solid #e6e6e6; text-align: left; vertical-align: bottom; }
+th, td { padding: .28rem .6rem; border-bottom: 1px solid #e6e6e6; text-align: left; vertical-align: bottom; }
 th { border-bottom: 2px solid #bbb; font-weight: 600; }
 .n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-table.main td:last-child { font-weight: 700; }
+table.main td:nth-child(2) { font-weight: 700; }
 table.facts td:first-child { color: #555; white-space: nowrap; }
 table.facts thead { display: none; }
 pre { background: #f6f6f6; padding: .8rem 1rem; overflow-x: auto; font-size: .85rem; }

@@ -5,6 +5,17 @@ from dogwood_lib.experiment import text_of
 from dogwood_lib.table import format_rate, format_ratio, format_us, render
 
 
+PHRASES = {"log_delay_ms": "at a log delay of {} ms", "threads": "with {} workers per node", "ycsb.theta": "with θ = {}",
+           "compute_nodes": "with {} compute nodes", "storage_nodes": "with {} storage nodes",
+           "rate_tps": "at {} transactions/s offered", "ycsb.read_pct": "with {} % reads",
+           "ycsb.distributed_pct": "with {} % distributed transactions"}
+
+
+def phrase(key, value):
+    """Where on the axis, within a sentence."""
+    return PHRASES.get(key, title_of(key) + " = {},").format(text_of(value))
+
+
 def latency_name(results):
     """The class of transactions that a run is about."""
     return "dist" if any(row["dist_committed"] for row in results.rows) else "local"
@@ -38,7 +49,7 @@ def headline(results, facet):
     if not found:
         return ""
     x, ratio = found[-1] if results.x_key == "log_delay_ms" else max(found, key=lambda one: one[1].mean)
-    where = "" if results.x_key is None else f" at {title_of(results.x_key)} {text_of(x)}"
+    where = "" if results.x_key is None else f" {phrase(results.x_key, x)}"
     cornus, other = (results.point(facet, protocol, x).mean("dist_mean_us") for protocol in ("cornus", "2pc"))
     times = f"{format_us(cornus)} with Cornus, {format_us(other)} with two-phase commit"
     if ratio.mean >= 1.02:
