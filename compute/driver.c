@@ -199,17 +199,18 @@ static bool completes_prepare(const struct dw_update *update)
 static void settle(struct runtime *runtime, const struct txn_context *context, bool all_told)
 {
     struct stats *stats = &runtime->stats;
+    struct cost_stats *costs = &stats->costs;
     if (!context->applied || !context->distributed) {
         return;
     }
-    stats->log_writes += context->costs.log_writes;
-    stats->forced_log_writes += context->costs.forced_log_writes;
-    stats->messages += context->costs.messages;
-    stats->acks += context->costs.acks;
-    stats->ends += context->costs.ends;
-    stats->log_bytes += context->costs.log_bytes;
+    costs->log_writes += context->costs.log_writes;
+    costs->forced_log_writes += context->costs.forced_log_writes;
+    costs->messages += context->costs.messages;
+    costs->acks += context->costs.acks;
+    costs->ends += context->costs.ends;
+    costs->log_bytes += context->costs.log_bytes;
     if (coordinates(runtime, context)) {
-        stats->costed++;
+        costs->coordinated++;
         if (runtime->load.state == LOAD_MEASURING && all_told) {
             stats->release_us += context->released_us - context->begin_us;
             stats->release_count++;

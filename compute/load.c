@@ -48,7 +48,7 @@ enum dw_error load_begin(struct runtime *runtime, uint64_t warmup_us, uint64_t d
         return DW_ERR_ARGUMENT;
     }
     uint64_t now_us = dw_rpc_now_us();
-    runtime->stats = (struct stats){0};
+    runtime->stats = (struct stats){.costs = runtime->stats.costs};
     load->state = LOAD_WARMUP;
     load->warm_us = now_us + warmup_us;
     load->stop_us = load->warm_us + duration_us;

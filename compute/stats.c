@@ -53,8 +53,9 @@ void stats_print_report(const struct stats *stats, FILE *file)
             ",\"release_us\":%" PRIu64 ",\"release_count\":%" PRIu64 ",\"costed\":%" PRIu64
             ",\"log_writes\":%" PRIu64 ",\"forced_log_writes\":%" PRIu64 ",\"messages\":%" PRIu64
             ",\"acks\":%" PRIu64 ",\"ends\":%" PRIu64 ",\"log_bytes\":%" PRIu64 "},\"local\":{",
-            stats->release_us, stats->release_count, stats->costed, stats->log_writes,
-            stats->forced_log_writes, stats->messages, stats->acks, stats->ends, stats->log_bytes);
+            stats->release_us, stats->release_count, stats->costs.coordinated, stats->costs.log_writes,
+            stats->costs.forced_log_writes, stats->costs.messages, stats->costs.acks, stats->costs.ends,
+            stats->costs.log_bytes);
     print_class(&stats->local, file);
     fprintf(file, "},\"alarms\":{");
     const char *separator = "";

@@ -32,6 +32,18 @@ struct class_stats {
     struct dw_histogram latency;
 };
 
+/* What committed distributed transactions cost at this node, as coordinator and as participant, since the
+ * process started: a node may have served others before its own load began, and nothing is cut in half. */
+struct cost_stats {
+    uint64_t coordinated; /* of them coordinated here: the sum over all nodes counts each once */
+    uint64_t log_writes;
+    uint64_t forced_log_writes;
+    uint64_t messages;
+    uint64_t acks;
+    uint64_t ends;
+    uint64_t log_bytes;
+};
+
 struct stats {
     struct class_stats distributed;
     struct class_stats local;
@@ -42,10 +54,7 @@ struct stats {
      */
     uint64_t release_us;
     uint64_t release_count;
-    /* Costs are summed over the whole load, from begin to the last decision, so that nothing is cut in half.
-     */
-    uint64_t log_writes, forced_log_writes, messages, acks, ends, log_bytes;
-    uint64_t costed; /* distributed transactions coordinated here and committed, over the whole load */
+    struct cost_stats costs;
     uint64_t alarms[DW_ALARM_DISAGREEMENT + 1];
     /* Since the load began, and for the display since the last look. */
     uint64_t all_committed, all_aborted, all_unknown;
