@@ -59,6 +59,8 @@ class Cluster:
             command += ["--set", f"{key}={value}"]
         for failpoint in failpoints:
             command += ["--failpoint", failpoint]
+        if self.compute[node] is not None:
+            self.compute[node].stop()
         self.compute[node] = Node(f"compute-{node}", command, self.log(f"compute-{node}"))
         self.compute[node].wait_ready()
 
