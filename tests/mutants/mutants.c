@@ -1,4 +1,4 @@
-#include "mutants/mutants.h"
+#include "tests/mutants/mutants.h"
 
 #include <stddef.h>
 

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "mutants/mutants.h"
+#include "tests/mutants/mutants.h"
 
 static struct dw_explore_result explore(const struct dw_mutant *mutant, const struct dw_protocol *protocol,
                                         dw_log_rule_fn *rule)
