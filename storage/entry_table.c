@@ -2,7 +2,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "base/assert.h"
 
@@ -19,8 +18,9 @@ struct dw_table_bucket {
 };
 _Static_assert(sizeof(struct dw_table_bucket) == 64, "a bucket is one cache line");
 
-/* Memory comes in whole huge pages: with small ones most look-ups in a big table miss the TLB too. */
-#define HUGE_PAGE       (2u << 20)
+/* Memory comes in chunks that the system fills with small pages, one after another as they are first touched.
+ * Asking for huge pages made look-ups no faster than prefetching does, and an insertion could stall for 10 ms
+ * while the kernel compacted memory to make one. */
 #define SLAB_BITS       17
 #define SLAB_ENTRIES    (1u << SLAB_BITS)
 #define SLAB_BYTES      (SLAB_ENTRIES * sizeof(struct dw_table_entry))
@@ -36,16 +36,10 @@ _Static_assert(sizeof(struct dw_table_bucket) == 64, "a bucket is one cache line
 /* How many splits ahead the cache line of a bucket is asked for. */
 #define SPLIT_AHEAD     8u
 
-_Static_assert(SLAB_BYTES % HUGE_PAGE == 0 && SEGMENT_BYTES % HUGE_PAGE == 0, "whole huge pages");
-
 static void *chunk_alloc(struct dw_entry_table *table, size_t bytes)
 {
-    void *chunk = aligned_alloc(HUGE_PAGE, bytes);
-    if (chunk != NULL) {
-        /* A refusal only costs speed. */
-        (void)madvise(chunk, bytes, MADV_HUGEPAGE);
-        table->bytes += bytes;
-    }
+    void *chunk = aligned_alloc(sizeof(struct dw_table_bucket), bytes);
+    table->bytes += chunk == NULL ? 0 : bytes;
     return chunk;
 }
 
