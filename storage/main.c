@@ -120,7 +120,7 @@ static int set_delay(struct settings *settings, const char *value)
 {
     char text[256];
     if (dw_delay_parse(value, &settings->server.delay, text, sizeof text) != DW_OK) {
-        return ask_wrongly("--log-delay '%s' is wrong: %s", value, text);
+        return ask_wrongly("--log-delay: %s", text);
     }
     return EXIT_GOOD;
 }

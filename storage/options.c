@@ -91,28 +91,35 @@ bool option_logs(const char *text, uint64_t *logs)
     }
 }
 
-void option_logs_text(uint64_t logs, char *text, size_t text_size)
+void option_set_text(uint64_t set, char *text, size_t text_size)
 {
-    bool one = (logs & (logs - 1)) == 0;
-    size_t used = (size_t)snprintf(text, text_size, one ? "log " : "logs ");
+    size_t used = 0;
     const char *comma = "";
-    for (uint32_t log = 0; log < DW_MAX_NODES; log++) {
-        if ((logs & dw_node_bit(log)) == 0) {
+    for (uint32_t first = 0; first < DW_MAX_NODES; first++) {
+        if ((set & dw_node_bit(first)) == 0) {
             continue;
         }
-        uint32_t last = log;
-        while (last + 1 < DW_MAX_NODES && (logs & dw_node_bit(last + 1)) != 0) {
+        uint32_t last = first;
+        while (last + 1 < DW_MAX_NODES && (set & dw_node_bit(last + 1)) != 0) {
             last++;
         }
-        int put = last == log ? snprintf(text + used, text_size - used, "%s%u", comma, log)
-                              : snprintf(text + used, text_size - used, "%s%u-%u", comma, log, last);
+        int put = last == first ? snprintf(text + used, text_size - used, "%s%u", comma, first)
+                                : snprintf(text + used, text_size - used, "%s%u-%u", comma, first, last);
         if (put < 0 || (size_t)put >= text_size - used) {
             return;
         }
         used += (size_t)put;
         comma = ",";
-        log = last;
+        first = last;
     }
+}
+
+void option_logs_text(uint64_t logs, char *text, size_t text_size)
+{
+    char set[OPTION_LOGS_TEXT] = "";
+    bool one = (logs & (logs - 1)) == 0;
+    option_set_text(logs, set, sizeof set);
+    snprintf(text, text_size, "%s %s", one ? "log" : "logs", set);
 }
 
 static bool skip_separator(const char **text)

@@ -27,7 +27,9 @@ bool option_run_id(const char *text);
 /* "0,2,4-7": a mask of logs, or of nodes; at least one. */
 bool option_logs(const char *text, uint64_t *logs);
 enum { OPTION_LOGS_TEXT = 200 };
-/* The same backwards, as "log 3" or "logs 0-3,7". */
+/* The same backwards, as "0-3,7". */
+void option_set_text(uint64_t set, char *text, size_t text_size);
+/* As "log 3" or "logs 0-3,7". */
 void option_logs_text(uint64_t logs, char *text, size_t text_size);
 
 /* "COORDINATOR:INCARNATION:SEQUENCE"; points may stand for the colons. */
