@@ -68,6 +68,15 @@ static void two_phase_holds_and_reaches_the_blocked_case(void **state)
     assert_true(result.blocked > 0);
 }
 
+/* Only with a second participant can one inquire of another that has decided, or never voted. */
+static void two_phase_holds_with_two_participants(void **state)
+{
+    (void)state;
+    struct dw_explore_result result = explore((struct dw_explore_options){
+        .protocol = &dw_two_phase, .nodes = 3, .writers = 7, .crashes = 1, .restarts = 1, .timeouts = 1});
+    assert_holds(&result);
+}
+
 /* Coordinator and reader: node 1 only read, so the coordinator's own writes are a local commit after one
  * round; and coordinator, writer, reader. */
 static void readers_are_asked_before_the_own_vote(void **state)
@@ -194,6 +203,7 @@ int main(void)
         cmocka_unit_test(cornus_holds_with_unbounded_timeouts),
         cmocka_unit_test(cornus_holds_with_a_lost_packet),
         cmocka_unit_test(two_phase_holds_and_reaches_the_blocked_case),
+        cmocka_unit_test(two_phase_holds_with_two_participants),
         cmocka_unit_test(readers_are_asked_before_the_own_vote),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
