@@ -23,6 +23,7 @@ FULL = {"depths": [1, 4, 16, 64, 256], "rounds": 5, "seconds": 1.0, "stores": ["
 QUICK = {"depths": [1, 16], "rounds": 1, "seconds": 0.05, "stores": ["rocksdb", "memory"], "sync": ["on"],
          "burst_rounds": 3, "entries": [1_000, 5_000], "entries_rounds": 1}
 
+MAX_OTHERS_SHARE = 0.1
 MAX_IN_FLIGHT = 4096  # the most that the in-process writer takes as one batch
 
 
@@ -113,6 +114,12 @@ def write_histograms(folder, measured):
                          [{"bucket_low_us": low, "count": count} for low, count in histogram])
 
 
+def busy_line(share):
+    """Tells what others had of the machine, and when that spoils the figures."""
+    line = f"other processes had {share * 100:.0f} % of the processor time"
+    return f"{line}: TOO MUCH, measure again on a quiet machine" if share > MAX_OTHERS_SHARE else line
+
+
 def write_report(folder, plan, measured, facts):
     """Writes all files and returns the text for people."""
     write_histograms(folder, measured)
@@ -127,7 +134,7 @@ def write_report(folder, plan, measured, facts):
                                      "entries_samples": measured.entries})
     facts = {**facts, "sync": plan.syncs, "floors": floors_of(rows)}
     folder.write_json("meta.json", facts)
-    parts = [machine.describe(facts), table_of(rows)]
+    parts = [machine.describe(facts) + "\n" + busy_line(facts["others_cpu_share"]), table_of(rows)]
     parts += [burst_table(measured.burst)] if measured.burst else []
     parts += [entries_table(entries)] if entries else []
     parts += [verdict_lines(verdicts)]
@@ -160,7 +167,9 @@ def run(given):
         try:
             bench = Bench(plan, programs, data, folder.file("logs", ""), progress)
             facts = machine.meta(build, data)
+            others = machine.Others()
             measured = bench.run()
+            facts["others_cpu_share"] = round(others.share(), 3)
         finally:
             shutil.rmtree(data)
             progress.close()

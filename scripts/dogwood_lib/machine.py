@@ -3,6 +3,7 @@
 import os
 import platform
 import re
+import resource
 import subprocess
 import time
 
@@ -77,6 +78,29 @@ def machine():
         "cores": os.cpu_count(),
         "memory_mib": int(memory) // 1024 if memory else None,
     }
+
+
+class Others:
+    """How much of the processor time others used since this was made. Own children count once they were waited for; the
+    kernel's own threads count as others."""
+
+    def __init__(self):
+        self._begin = self._read()
+
+    @staticmethod
+    def _read():
+        with open("/proc/stat", encoding="ascii") as file:
+            user, nice, system, idle, wait, irq, soft_irq = map(int, file.readline().split()[1:8])
+        own = resource.getrusage(resource.RUSAGE_SELF)
+        children = resource.getrusage(resource.RUSAGE_CHILDREN)
+        busy = (user + nice + system + irq + soft_irq) / os.sysconf("SC_CLK_TCK")
+        total = busy + (idle + wait) / os.sysconf("SC_CLK_TCK")
+        return total, busy, sum((own.ru_utime, own.ru_stime, children.ru_utime, children.ru_stime))
+
+    def share(self):
+        """0 to 1, of all processors."""
+        total, busy, own = (now - then for now, then in zip(self._read(), self._begin))
+        return min(1.0, max(0.0, (busy - own) / total)) if total > 0 else 0.0
 
 
 def meta(build, data_dir):

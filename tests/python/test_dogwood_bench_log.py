@@ -16,7 +16,8 @@ sys.path.insert(0, os.path.join(ROOT, "scripts"))
 from dogwood_lib import histograms, table  # noqa: E402
 from dogwood_lib.bench_log_report import (Samples, burst_table, entries_rows, entries_table, rows_of,  # noqa: E402
                                           table_of, verdict_lines, verdicts_of)
-from dogwood_lib.machine import file_system  # noqa: E402
+from dogwood_lib.bench_log import busy_line  # noqa: E402
+from dogwood_lib.machine import Others, file_system  # noqa: E402
 
 DOGWOOD = os.path.join(ROOT, "scripts", "dogwood")
 
@@ -153,6 +154,13 @@ class Machine(unittest.TestCase):
         self.assertTrue(file_system(tempfile.gettempdir())["type"])
 
 
+    def test_others(self):
+        others = Others()
+        self.assertTrue(0 <= others.share() <= 1)
+        self.assertIn("TOO MUCH", busy_line(0.11))
+        self.assertNotIn("TOO MUCH", busy_line(0.1))
+
+
 class Smoke(unittest.TestCase):
     """Real nodes, real floors."""
 
@@ -182,6 +190,7 @@ class Smoke(unittest.TestCase):
         with open(os.path.join(out, "meta.json"), encoding="utf-8") as file:
             meta = json.load(file)
         self.assertEqual(meta["cores"], os.cpu_count())
+        self.assertTrue(0 <= meta["others_cpu_share"] <= 1)
         for key in ("version", "kernel", "cpu", "memory_mib", "rocksdb", "file_system", "hosts", "floors", "compiler"):
             self.assertTrue(meta[key], key)
 
