@@ -105,15 +105,19 @@ def sync_times_us(folder):
     return sorted(times)
 
 
-def check_sync(folder):
-    times = sync_times_us(folder)
-    middle, kind = times[len(times) // 2], (machine.file_system(folder) or {}).get("type")
+def judge_sync(times, kind):
+    """Of sorted times and a type of file system."""
+    middle = times[len(times) // 2]
     text = f"append and fdatasync on {kind}: p50 {format_us(middle)}, p90 {format_us(times[len(times) * 9 // 10])}"
     if kind in ("tmpfs", "ramfs") or middle < FAST_SYNC_US:
         raise Wrong(f"{text}: nothing reaches a disk there, so sync = true measures little; give a --dir on a disk")
     if middle > SLOW_SYNC_US:
         raise Wrong(f"{text}: so slow a disk hides what the protocols cost; give another --dir, or set sync = false")
     return text
+
+
+def check_sync(folder):
+    return judge_sync(sync_times_us(folder), (machine.file_system(folder) or {}).get("type"))
 
 
 def processes_named(names):

@@ -47,7 +47,7 @@ def parse_override(text):
     key, sign, written = text.partition("=")
     key, written = key.strip(), written.strip()
     if not sign or not key or not written:
-        raise AskedWrongly(f"{COMMAND_LINE} {quote(text)}: give key=value, e.g. -s threads=8 or -s 'log_delay_ms=[0, 4]'")
+        raise AskedWrongly(f"{COMMAND_LINE} {spell(text)}: give key=value, e.g. -s threads=8 or -s 'log_delay_ms=[0, 4]'")
     if key not in KEYS:
         refuse_unknown(COMMAND_LINE, key)
     try:
@@ -58,7 +58,7 @@ def parse_override(text):
         return key, parsed["value"]
     if re.fullmatch(r"[\w.+-]+", written, re.ASCII):
         return key, written
-    raise AskedWrongly(f"{COMMAND_LINE} {quote(text)}: {quote(written)} is no TOML value; quote strings, put lists in []")
+    raise AskedWrongly(f"{COMMAND_LINE} {spell(text)}: {spell(written)} is no TOML value; quote strings, put lists in []")
 
 
 class Experiment:

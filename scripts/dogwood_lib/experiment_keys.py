@@ -1,5 +1,6 @@
 """The keys of an experiment: types, defaults, ranges. docs/experiments.md tells what each means."""
 
+import json
 import math
 from dataclasses import dataclass
 
@@ -22,7 +23,7 @@ def spell(value):
     if isinstance(value, list):
         return "[" + ", ".join(map(spell, value)) + "]"
     if isinstance(value, str):
-        return quote(value.replace("\\", "\\\\").replace('"', '\\"'))
+        return json.dumps(value, ensure_ascii=False)
     return number_text(value) if isinstance(value, (int, float)) else str(value)
 
 

@@ -37,43 +37,56 @@ def model_us(point, execution_us, floors):
     return execution_us + floors["round_trip_us"] + count * log_write_us(point, floors)
 
 
-def measure(experiment, build, data, log_dir, progress):
-    """The floors: what one exchange of empty messages and one append to an empty log take with nothing beside them.
+def combine(rounds):
+    """The floors of a run from those of its rounds: means, but for what the rounds have in common."""
+    if not rounds:
+        return None
+    return {name: _mean([one[name] for one in rounds]) for name in rounds[0]}
+
+
+def _mean(values):
+    if isinstance(values[0], dict):
+        return {name: _mean([value[name] for value in values]) for name in values[0]}
+    return values[0] if isinstance(values[0], int) else sum(values) / len(values)
+
+
+def measure(experiment, build, data, log_dir):
+    """One round of floors: what one exchange of empty messages and one append to an empty log take with nothing beside
+    them. Means, since the model is of a mean, and their percentiles to look at.
 
     As many logs are written at once as the experiment has storage nodes, since on one machine they share its disk.
     """
     stream, writer = (find_program(name, build) for name in FLOOR_PROGRAMS)
     writers = max(experiment.values["storage_nodes"])
-    floors = {"round_trip_us": None, "log_append_us": {}, "log_append_p99_us": {}, "writers": writers,
-              "redo_bytes": REDO_BYTES}
-    progress("floors: empty round trip")
     with Fleet(log_dir) as fleet:
         echo = fleet.start("floor-exchange", [stream, "--listen", "127.0.0.1:0"])
-        lines = fleet.run_tool([stream, "--connect", echo.address, "--depths", "1", "--seconds", str(SECONDS)], 30)
-        floors["round_trip_us"] = lines[-1]["p50_us"]
+        line = fleet.run_tool([stream, "--connect", echo.address, "--depths", "1", "--seconds", str(SECONDS)], 30)[-1]
+    floors = {"round_trip_us": 1e6 / line["requests_per_s"], "round_trip_p50_us": line["p50_us"],
+              "round_trip_p99_us": line["p99_us"], "log_append_us": {}, "log_append_p50_us": {},
+              "log_append_p99_us": {}, "writers": writers, "redo_bytes": REDO_BYTES}
     for sync in experiment.values["sync"]:
+        lines = _append(writer, sync, writers, data, log_dir)
         name = write_name(sync)
-        progress(f"floors: write to the log, {name.replace('_', ' ')}")
-        floors["log_append_us"][name], floors["log_append_p99_us"][name] = _append(writer, sync, writers, data, log_dir)
+        floors["log_append_us"][name] = sum(1e6 / line["records_per_s"] for line in lines) / writers
+        for percentile in ("p50_us", "p99_us"):
+            floors[f"log_append_{percentile}"][name] = sum(line[percentile] for line in lines) / writers
     return floors
 
 
 def _append(writer, sync, writers, data, log_dir):
-    """Means over the writers of their p50 and p99."""
+    """What each of the writers printed."""
     folder = tempfile.mkdtemp(prefix="floor-", dir=data)
-    results = []
     try:
+        commands = []
+        for number in range(writers):
+            path = os.path.join(folder, str(number))
+            os.makedirs(path)
+            commands.append([writer, "--data", path, "--service", "--sync", "on" if sync else "off", "--bytes",
+                             str(REDO_BYTES), "--batches", "1", "--seconds", str(SECONDS)])
         with Fleet(log_dir) as fleet:
-            commands = []
-            for number in range(writers):
-                path = os.path.join(folder, str(number))
-                os.makedirs(path)
-                commands.append([writer, "--data", path, "--service", "--sync", "on" if sync else "off", "--bytes",
-                                 str(REDO_BYTES), "--batches", "1", "--seconds", str(SECONDS)])
             results = fleet.run_tools(commands, 60)
     finally:
         shutil.rmtree(folder)
-    lines = [lines[-1] for lines in results if lines]
-    if len(lines) < writers:
+    if not all(results):
         raise EnvironmentFailure(f"{os.path.basename(writer)} printed nothing; build again with scripts/build")
-    return tuple(sum(line[name] for line in lines) / writers for name in ("p50_us", "p99_us"))
+    return [lines[-1] for lines in results]

@@ -238,15 +238,16 @@ def floors_part(results):
     floors = results.meta.get("floors")
     if not floors:
         return ""
-    rows = [["empty round trip between two processes, p50", format_us(floors["round_trip_us"])]]
-    names = {"sync": "one write to the log, synced, p50", "no_sync": "one write to the log, not synced, p50"}
-    for name, value in floors["log_append_us"].items():
-        rows.append([f"{names[name]} ({floors['writers']} at once, {floors['redo_bytes']} bytes)", format_us(value)])
-        rows.append([names[name].replace("p50", "p99"), format_us(floors["log_append_p99_us"][name])])
-    return ("<h2>The floors of this run</h2><p>Measured just before the trials, with nothing beside them. From these, and "
+    kinds = ("us", "p50_us", "p99_us")
+    rows = [["empty round trip between two processes", *(format_us(floors[f"round_trip_{kind}"]) for kind in kinds)]]
+    names = {"sync": "synced", "no_sync": "not synced"}
+    for name in floors["log_append_us"]:
+        rows.append([f"one write to the log, {names[name]} ({floors['writers']} at once, {floors['redo_bytes']} bytes)",
+                     *(format_us(floors[f"log_append_{kind}"][name]) for kind in kinds)])
+    return ("<h2>The floors of this run</h2><p>Measured before each round of trials, with nothing beside them. From these, and "
             "from the measured execution, the model says what a commit should take: execution + 1 round trip + 1 log write "
             "(Cornus) or 2 (2PC), where a log write is the injected delay + 1 round trip + 1 write to the log.</p>"
-            + html_table(["floor", "time"], rows))
+            + html_table(["floor", "mean", "p50", "p99"], rows))
 
 
 def machine_part(results):

@@ -50,7 +50,8 @@ figure img { max-width: 100%; height: auto; }
 table { border-collapse: collapse; font-size: .88rem; margin: .6rem 0; }
 th, td { padding: .28rem .6rem; border-bottom: 1px solid #e6e6e6; text-align: left; vertical-align: bottom; }
 th { border-bottom: 2px solid #bbb; font-weight: 600; }
-.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+.n { text-align: right; font-variant-numeric: tabular-nums; }
+td.n { white-space: nowrap; }
 table.main td:nth-child(2) { font-weight: 700; }
 table.facts td:first-child { color: #555; white-space: nowrap; }
 table.facts thead { display: none; }

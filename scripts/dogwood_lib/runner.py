@@ -43,6 +43,10 @@ def seconds_text(seconds):
     return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
 
 
+def count_of(count, noun):
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
 def estimate_seconds(runs):
     return sum(point["warmup_s"] + point["duration_s"] + OVERHEAD_SECONDS for point, _ in runs)
 
@@ -50,7 +54,7 @@ def estimate_seconds(runs):
 def print_plan(plan, out):
     """What --dry-run tells."""
     runs = plan.schedule()
-    print(f"{plan.name}: {len(plan.points)} points, {plan.trials} trials each: {len(runs)} runs, about "
+    print(f"{plan.name}: {count_of(len(plan.points), 'point')}, {count_of(plan.trials, 'trial')} each: {len(runs)} runs, about "
           f"{seconds_text(estimate_seconds(runs))}, into {out}")
     for number, (point, trial) in enumerate(runs, 1):
         print(f"  {number:{len(str(len(runs)))}}  {plan.label(point)}  trial {trial}")
@@ -87,11 +91,11 @@ class Trials:
 class Runner:
     """One call of `run`."""
 
-    def __init__(self, plan, programs, build, folder):
+    def __init__(self, plan, programs, folder, floors):
         self.plan = plan
         self.programs = programs
-        self.build = build
         self.folder = folder
+        self.floors = floors
         self.trials = Trials(folder)
         self.data = folder.file("data", "")
         self.runs = plan.schedule()
@@ -108,6 +112,7 @@ class Runner:
             slug = self.plan.slug(point, trial)
             record = self.trials.read(slug)
             if record is None:
+                self.floors.measure(trial)
                 record = self._run_one(point, trial, slug)
                 self.trials.write(slug, record)
                 self._tell(point, trial, record)
@@ -242,18 +247,32 @@ def check_same(folder, plan, trials):
                            f"another --out, or remove it")
 
 
-def floors_for(folder, plan, build, say):
-    """Measured once; a resumed run keeps those that it has."""
-    path = folder.file("floors.json")
-    if os.path.exists(path):
-        with open(path, encoding="utf-8") as file:
-            return json.load(file)
-    data = folder.file("data", "")
-    floors = model.measure(plan, build, data, folder.file("logs", "floors"), say)
-    folder.write_json("floors.json", floors)
-    say(f"floors: empty round trip {format_us(floors['round_trip_us'])}, write to the log " + ", ".join(
-        f"{format_us(value)} ({name.replace('_', ' ')})" for name, value in floors["log_append_us"].items()))
-    return floors
+class Floors:
+    """The floors, measured anew before each round of trials, so that they know the same disk as the trials. A resumed run
+    keeps those that it has."""
+
+    def __init__(self, folder, plan, build, say):
+        self.folder = folder
+        self.plan = plan
+        self.build = build
+        self.say = say
+        self.path = folder.file("floors.json")
+        self.rounds = {}
+        if os.path.exists(self.path):
+            with open(self.path, encoding="utf-8") as file:
+                self.rounds = json.load(file)
+
+    def measure(self, trial):
+        if str(trial) in self.rounds:
+            return
+        found = model.measure(self.plan, self.build, self.folder.file("data", ""), self.folder.file("logs", "floors"))
+        self.rounds[str(trial)] = found
+        self.folder.write_json("floors.json", self.rounds)
+        self.say(f"floors: empty round trip {format_us(found['round_trip_us'])}, write to the log " + ", ".join(
+            f"{format_us(value)} ({name.replace('_', ' ')})" for name, value in found["log_append_us"].items()) + " on mean")
+
+    def combined(self):
+        return model.combine(list(self.rounds.values()))
 
 
 def write_results(folder, plan, finished, floors, facts):
@@ -303,12 +322,12 @@ def run(given):
                  "name": plan.name}
         say = lambda text: print(text, flush=True)  # noqa: E731 (one line, passed on)
         say(f"{plan.name}: {len(plan.schedule())} runs, about {seconds_text(estimate_seconds(plan.schedule()))}")
-        floors = floors_for(folder, plan, build, say)
+        floors = Floors(folder, plan, build, say)
         try:
-            finished = Runner(plan, programs, build, folder).run()
+            finished = Runner(plan, programs, folder, floors).run()
         except Failure as failure:
             raise type(failure)(f"{failure}; what is done is kept, --resume goes on") from failure
-        write_results(folder, plan, finished, floors, facts)
+        write_results(folder, plan, finished, floors.combined(), facts)
         results = analysis.Results(folder.partial)
         if not given.no_figures:
             plots.draw_all(results)

@@ -187,7 +187,7 @@ def control(argv):
 
 def bench_stream(flags):
     if "connect" in flags:
-        print(json.dumps({"bench": "stream", "depth": 1, "p50_us": 100.0, "p99_us": 150.0}))
+        print(json.dumps({"bench": "stream", "depth": 1, "requests_per_s": 10000, "p50_us": 100.0, "p99_us": 150.0}))
         return 0
     print("listening 127.0.0.1:1", flush=True)
     signal.pause()
@@ -202,7 +202,8 @@ def main(argv):
     if name == "dogwood-bench-stream":
         return bench_stream(flags)
     if name == "dogwood-bench-writer":
-        print(json.dumps({"mode": "service", "batch": 1, "p50_us": 200.0 if flags["sync"] == "on" else 10.0, "p99_us": 300.0}))
+        mean_us = 200.0 if flags["sync"] == "on" else 10.0
+        print(json.dumps({"mode": "service", "batch": 1, "records_per_s": 1e6 / mean_us, "p50_us": mean_us, "p99_us": 300.0}))
         return 0
     note(" ".join([name, *argv[1:]]))
     kind, role = {"dogwood-compute": (Compute, "compute"), "dogwood-storage": (Storage, "storage")}[name]
