@@ -77,7 +77,7 @@ struct dw_log_store *dw_memory_store_open(void);
 
 /* A store over RocksDB in `directory`, made if missing (its parent must exist). Refuses (one line in *text
  * naming the directory and the mend): DW_ERR_LOCKED, another process has it; DW_ERR_CORRUPT, damaged or
- * acknowledged records are missing (docs/durability.md); DW_ERR_REFUSED, it belongs to another run id or
+ * acknowledged records are missing (storage/README.md); DW_ERR_REFUSED, it belongs to another run id or
  * storage node; DW_ERR_IO. */
 DW_MUST_CHECK enum dw_error dw_rocksdb_store_open(const char *directory, const char *run_id,
                                                   uint32_t storage_id, struct dw_log_store **store,

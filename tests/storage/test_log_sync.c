@@ -113,6 +113,25 @@ static void no_answer_and_no_reading_before_the_sync(void **state)
     bench_close(bench);
 }
 
+/* An entry's earlier state is what can be read while its next one waits for the sync. */
+static void a_decision_is_not_read_before_its_sync(void **state)
+{
+    struct bench *bench = bench_open(true);
+    (void)state;
+    submit(bench, DW_ASK_VOTE, 1, true, 0);
+    inbox_wait(&bench->inbox, 1);
+    fake_store_hold(&bench->fake);
+    submit(bench, DW_ASK_DECIDE_COMMIT, 1, true, 1);
+    fake_store_wait_held(&bench->fake);
+    assert_int_equal(state_of(bench, 1), DW_ENTRY_VOTE_YES);
+    assert_int_equal(scanned(bench), 1);
+    fake_store_release(&bench->fake);
+    inbox_wait(&bench->inbox, 2);
+    assert_int_equal(state_of(bench, 1), DW_ENTRY_COMMIT);
+    assert_int_equal(scanned(bench), 2);
+    bench_close(bench);
+}
+
 /* What queues up during a sync goes into one batch, with one sync. */
 static void a_queue_becomes_one_batch(void **state)
 {
@@ -314,6 +333,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_answer_and_no_reading_before_the_sync),
+        cmocka_unit_test(a_decision_is_not_read_before_its_sync),
         cmocka_unit_test(a_queue_becomes_one_batch),
         cmocka_unit_test(an_unforced_request_rides_the_next_sync),
         cmocka_unit_test(an_unforced_request_causes_a_sync_in_the_end),

@@ -140,6 +140,10 @@ static void a_database_without_its_files_is_not_made_anew(void **state)
     snprintf(path, sizeof path, "%s/CURRENT", directory);
     assert_int_equal(unlink(path), 0);
     assert_refused(directory);
+    /* Without log files RocksDB itself would start anew. */
+    newest(directory, ".log", path, sizeof path);
+    assert_int_equal(unlink(path), 0);
+    assert_refused(directory);
     snprintf(path, sizeof path, "%s/ACKED", directory);
     assert_int_equal(unlink(path), 0);
     assert_refused(directory);
