@@ -6,6 +6,7 @@ import os
 
 from dogwood_lib import story
 from dogwood_lib.analysis import Results, protocol_name, title_of
+from dogwood_lib.bench_log import MAX_OTHERS_SHARE
 from dogwood_lib.experiment import text_of
 from dogwood_lib.machine import describe
 from dogwood_lib.report_text import CAPTIONS, INTRODUCTION, STYLE, TERMS
@@ -59,8 +60,13 @@ def headline(results):
         said = story.headline(results, facet)
         if said:
             sentences.append((f"{where}: " if where else "") + said)
+    shares = results.meta.get("others_cpu_share") or {}
+    disturbed = [share for share in shares.values() if share > MAX_OTHERS_SHARE]
     alarms = results.meta.get("alarms")
     parts = [f"<p class='headline'>{text(sentence)}</p>" for sentence in sentences]
+    if disturbed:
+        parts.insert(0, f"<p class='alarm'>{len(disturbed)} of {len(shares)} trials were disturbed: other processes had up to "
+                        f"{100 * max(disturbed):.0f} % of the processors meanwhile. Measure again on a quiet machine.</p>")
     if alarms:
         listed = ", ".join(f"{name} {count}" for name, count in alarms.items())
         parts.insert(0, f"<p class='alarm'>A rule of the protocol was broken in this run (alarms: {text(listed)}). Its "

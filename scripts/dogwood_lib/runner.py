@@ -11,6 +11,7 @@ import time
 
 from dogwood_lib import analysis, cluster, experiment, machine, model, plots, report, story, summary
 from dogwood_lib.arguments import quote
+from dogwood_lib.bench_log import MAX_OTHERS_SHARE
 from dogwood_lib.errors import GOOD, VIOLATION, AskedWrongly, EnvironmentFailure, Failure, Inconclusive
 from dogwood_lib.programs import ROOT, build_dir, find_program
 from dogwood_lib.results import ResultsFolder
@@ -131,13 +132,15 @@ class Runner:
         shutil.rmtree(logs, ignore_errors=True)
         run_id = f"{self.plan.name[:32]}-{self.token}-{self.number}"
         started = time.strftime("%Y-%m-%dT%H:%M:%S%z")
+        others = machine.Others()
         try:
             with cluster.Cluster(self.programs, point, run_id, self.data, logs) as nodes:
                 measured = self._measure(nodes, point, trial)
         finally:
             shutil.rmtree(self.data, ignore_errors=True)
         self._require_commits(point, trial, measured["reports"], logs)
-        return {"point": point, "trial": trial, "run_id": run_id, "started": started, **measured}
+        return {"point": point, "trial": trial, "run_id": run_id, "started": started,
+                "others_cpu_share": round(others.share(), 3), **measured}
 
     def _measure(self, nodes, point, trial):
         storage_cpu_us = None
@@ -193,6 +196,8 @@ class Runner:
         elif row["local_committed"]:
             parts += [f"local mean {format_us(row['local_mean_us'])}", f"p99 {format_us(row['local_p99_us'])}"]
         parts.append(f"{row['abort_pct']:.1f} % aborted")
+        if record["others_cpu_share"] > MAX_OTHERS_SHARE:
+            parts.append(f"DISTURBED: others had {100 * record['others_cpu_share']:.0f} % of the processors")
         self.say(f"{self._head(point, trial)}: {', '.join(parts)}")
 
 
@@ -278,8 +283,9 @@ class Floors:
 def write_results(folder, plan, finished, floors, facts):
     summary.write_all(folder, plan, [(point, trial, record["reports"]) for point, trial, record in finished], floors)
     storage = {plan.slug(point, trial): record["storage_cpu_us"] for point, trial, record in finished}
+    others = {plan.slug(point, trial): record["others_cpu_share"] for point, trial, record in finished}
     folder.write_json("meta.json", {**facts, "sync": plan.values["sync"], "floors": floors, "runs": len(finished),
-                                    "storage_cpu_us": storage, "alarms": alarms_of(finished)})
+                                    "storage_cpu_us": storage, "others_cpu_share": others, "alarms": alarms_of(finished)})
     for leftover in ("data", "floors.json"):
         path = os.path.join(folder.partial, leftover)
         if os.path.isdir(path):

@@ -1,6 +1,7 @@
 """Are figures computed and shown right from nodes whose figures are known: a fixed 7 ms must read 7 ms in the table, the
 histogram, the plot and the page? Are percentiles read by the rules of the C histogram?"""
 
+import json
 import os
 import re
 import unittest
@@ -187,6 +188,17 @@ class Pages(FakeCluster):
         results = analysis.Results(self.out)
         self.assertEqual((results.x_key, results.x_is_number()), ("log_delay_dist", False))
         self.assertIn("uniform", self.read("figures", "latency.svg"))
+
+    def test_disturbed_trials_are_owned_up_to(self):
+        self.assert_good(self.experiment())
+        meta = json.loads(self.read("meta.json"))
+        for share, told in ((0.05, False), (0.43, True)):
+            meta["others_cpu_share"]["2pc-t1"] = share
+            meta["others_cpu_share"]["cornus-t1"] = 0.0
+            with open(os.path.join(self.out, "meta.json"), "w", encoding="utf-8") as file:
+                json.dump(meta, file)
+            self.assert_good(self.dogwood("report", self.out))
+            self.assertEqual("1 of 2 trials were disturbed: other processes had up to 43 %" in self.read("report.html"), told)
 
     def test_no_results_folder(self):
         for word in ("plot", "report"):
