@@ -31,7 +31,8 @@ static char *text_out(const char *text)
 
 static Dogwood__V1__TxnId txn_out(struct dw_txn_id txn)
 {
-    Dogwood__V1__TxnId out = DOGWOOD__V1__TXN_ID__INIT;
+    Dogwood__V1__TxnId out;
+    dogwood__v1__txn_id__init(&out);
     out.coordinator = txn.coordinator;
     out.incarnation = txn.incarnation;
     out.sequence = txn.sequence;
@@ -45,7 +46,8 @@ static Dogwood__V1__Record record_out(const struct dw_admin_record *record, Dogw
         const uint8_t *in;
         uint8_t *out;
     } redo = {.in = record->redo};
-    Dogwood__V1__Record out = DOGWOOD__V1__RECORD__INIT;
+    Dogwood__V1__Record out;
+    dogwood__v1__record__init(&out);
     *txn = txn_out(record->txn);
     out.position = record->position;
     out.txn = txn;
@@ -63,7 +65,8 @@ static Dogwood__V1__Record record_out(const struct dw_admin_record *record, Dogw
 enum dw_error dw_admin_encode_read_entry(struct dw_buffer *buffer, uint32_t log, struct dw_txn_id txn)
 {
     Dogwood__V1__TxnId id = txn_out(txn);
-    Dogwood__V1__ReadEntryRequest request = DOGWOOD__V1__READ_ENTRY_REQUEST__INIT;
+    Dogwood__V1__ReadEntryRequest request;
+    dogwood__v1__read_entry_request__init(&request);
     if (log >= DW_MAX_NODES || !dw_txn_id_valid(txn)) {
         return DW_ERR_ARGUMENT;
     }
@@ -74,7 +77,8 @@ enum dw_error dw_admin_encode_read_entry(struct dw_buffer *buffer, uint32_t log,
 
 enum dw_error dw_admin_encode_entry(struct dw_buffer *buffer, const struct dw_admin_entry *entry)
 {
-    Dogwood__V1__ReadEntryReply reply = DOGWOOD__V1__READ_ENTRY_REPLY__INIT;
+    Dogwood__V1__ReadEntryReply reply;
+    dogwood__v1__read_entry_reply__init(&reply);
     reply.state = (uint32_t)entry->state;
     reply.first_position = entry->first_position;
     return append(buffer, &reply.base);
@@ -85,7 +89,8 @@ enum dw_error dw_admin_encode_entry_record(struct dw_buffer *buffer, const struc
     Dogwood__V1__TxnId txn;
     Dogwood__V1__Record item = record_out(record, &txn);
     Dogwood__V1__Record *items[] = {&item};
-    Dogwood__V1__ReadEntryReply reply = DOGWOOD__V1__READ_ENTRY_REPLY__INIT;
+    Dogwood__V1__ReadEntryReply reply;
+    dogwood__v1__read_entry_reply__init(&reply);
     reply.n_records = 1;
     reply.records = items;
     return append(buffer, &reply.base);
@@ -93,7 +98,8 @@ enum dw_error dw_admin_encode_entry_record(struct dw_buffer *buffer, const struc
 
 enum dw_error dw_admin_encode_scan(struct dw_buffer *buffer, const struct dw_admin_scan *scan)
 {
-    Dogwood__V1__ScanRequest request = DOGWOOD__V1__SCAN_REQUEST__INIT;
+    Dogwood__V1__ScanRequest request;
+    dogwood__v1__scan_request__init(&request);
     if (scan->log >= DW_MAX_NODES) {
         return DW_ERR_ARGUMENT;
     }
@@ -108,7 +114,8 @@ enum dw_error dw_admin_encode_scanned(struct dw_buffer *buffer, const struct dw_
     Dogwood__V1__TxnId txn;
     Dogwood__V1__Record item = record_out(record, &txn);
     Dogwood__V1__Record *items[] = {&item};
-    Dogwood__V1__ScanReply reply = DOGWOOD__V1__SCAN_REPLY__INIT;
+    Dogwood__V1__ScanReply reply;
+    dogwood__v1__scan_reply__init(&reply);
     reply.n_records = 1;
     reply.records = items;
     return append(buffer, &reply.base);
@@ -116,14 +123,16 @@ enum dw_error dw_admin_encode_scanned(struct dw_buffer *buffer, const struct dw_
 
 enum dw_error dw_admin_encode_scan_end(struct dw_buffer *buffer, uint64_t next)
 {
-    Dogwood__V1__ScanReply reply = DOGWOOD__V1__SCAN_REPLY__INIT;
+    Dogwood__V1__ScanReply reply;
+    dogwood__v1__scan_reply__init(&reply);
     reply.next_position = next;
     return append(buffer, &reply.base);
 }
 
 enum dw_error dw_admin_encode_fence(struct dw_buffer *buffer, uint32_t log, uint32_t owner)
 {
-    Dogwood__V1__FenceRequest request = DOGWOOD__V1__FENCE_REQUEST__INIT;
+    Dogwood__V1__FenceRequest request;
+    dogwood__v1__fence_request__init(&request);
     if (log >= DW_MAX_NODES || owner >= DW_MAX_NODES) {
         return DW_ERR_ARGUMENT;
     }
@@ -134,14 +143,16 @@ enum dw_error dw_admin_encode_fence(struct dw_buffer *buffer, uint32_t log, uint
 
 enum dw_error dw_admin_encode_fenced(struct dw_buffer *buffer, uint32_t incarnation)
 {
-    Dogwood__V1__FenceReply reply = DOGWOOD__V1__FENCE_REPLY__INIT;
+    Dogwood__V1__FenceReply reply;
+    dogwood__v1__fence_reply__init(&reply);
     reply.incarnation = incarnation;
     return append(buffer, &reply.base);
 }
 
 enum dw_error dw_admin_encode_delay(struct dw_buffer *buffer, const struct dw_admin_delay *delay)
 {
-    Dogwood__V1__DelayRequest request = DOGWOOD__V1__DELAY_REQUEST__INIT;
+    Dogwood__V1__DelayRequest request;
+    dogwood__v1__delay_request__init(&request);
     request.set = delay->set;
     request.mean_ms = delay->mean_ms;
     request.distribution = text_out(delay->distribution);
@@ -151,7 +162,8 @@ enum dw_error dw_admin_encode_delay(struct dw_buffer *buffer, const struct dw_ad
 
 enum dw_error dw_admin_encode_delayed(struct dw_buffer *buffer, const struct dw_admin_delay *delay)
 {
-    Dogwood__V1__DelayReply reply = DOGWOOD__V1__DELAY_REPLY__INIT;
+    Dogwood__V1__DelayReply reply;
+    dogwood__v1__delay_reply__init(&reply);
     reply.mean_ms = delay->mean_ms;
     reply.distribution = text_out(delay->distribution);
     reply.parameter = delay->parameter;
@@ -160,16 +172,19 @@ enum dw_error dw_admin_encode_delayed(struct dw_buffer *buffer, const struct dw_
 
 enum dw_error dw_admin_encode_stats_request(struct dw_buffer *buffer, bool reset)
 {
-    Dogwood__V1__StatsRequest request = DOGWOOD__V1__STATS_REQUEST__INIT;
+    Dogwood__V1__StatsRequest request;
+    dogwood__v1__stats_request__init(&request);
     request.reset = reset;
     return append(buffer, &request.base);
 }
 
 enum dw_error dw_admin_encode_stat(struct dw_buffer *buffer, const char *name, uint64_t value)
 {
-    Dogwood__V1__Stat item = DOGWOOD__V1__STAT__INIT;
+    Dogwood__V1__Stat item;
+    dogwood__v1__stat__init(&item);
     Dogwood__V1__Stat *items[] = {&item};
-    Dogwood__V1__StatsReply reply = DOGWOOD__V1__STATS_REPLY__INIT;
+    Dogwood__V1__StatsReply reply;
+    dogwood__v1__stats_reply__init(&reply);
     item.name = text_out(name);
     item.value = value;
     reply.n_stats = 1;
@@ -179,7 +194,8 @@ enum dw_error dw_admin_encode_stat(struct dw_buffer *buffer, const char *name, u
 
 enum dw_error dw_admin_encode_identity(struct dw_buffer *buffer, const struct dw_admin_identity *identity)
 {
-    Dogwood__V1__IdentifyReply reply = DOGWOOD__V1__IDENTIFY_REPLY__INIT;
+    Dogwood__V1__IdentifyReply reply;
+    dogwood__v1__identify_reply__init(&reply);
     reply.role = text_out(identity->role);
     reply.node = identity->node;
     reply.run_id = text_out(identity->run_id);
