@@ -126,7 +126,7 @@ def write_report(folder, plan, measured, facts):
     samples = Samples(measured.samples)
     rows = rows_of(samples)
     entries = entries_rows(measured.entries)
-    verdicts = verdicts_of(rows, measured.burst, entries)
+    verdicts = verdicts_of(rows, measured.burst, entries, facts["others_cpu_share"] <= MAX_OTHERS_SHARE)
     folder.write_csv("samples.csv", SAMPLE_COLUMNS, measured.samples)
     folder.write_csv("summary.csv", COLUMNS, rows)
     folder.write_json("bench.json", {"summary": rows, "entries": entries, "burst": measured.burst,

@@ -144,11 +144,13 @@ def verdict(target, measured, text, reached):
     return {"target": target, "measured": measured, "text": text, "reached": reached}
 
 
-def verdicts_of(rows, burst, entries):
-    """The targets in the order in which they are told. All of them are about a synced RocksDB store."""
+def verdicts_of(rows, burst, entries, quiet=True):
+    """The targets in the order in which they are told. All of them are about a synced RocksDB store. If the machine was
+    not quiet, nothing is judged: floors that others have raised flatter the node as much as others slow it down."""
     synced = {row["depth"]: row for row in rows if has_sync(row["store"], row["sync"])}
-    return [_throughput(synced.get(TARGET_DEPTH)), _writer(synced.values()), _floor(synced.get(1)),
-            *_burst(burst), _entries(entries)]
+    found = [_throughput(synced.get(TARGET_DEPTH)), _writer(synced.values()), _floor(synced.get(1)),
+             *_burst(burst), _entries(entries)]
+    return found if quiet else [{**each, "reached": None} for each in found]
 
 
 def _throughput(row):
@@ -210,6 +212,10 @@ def _entries(rows):
 
 
 def verdict_lines(verdicts):
-    words = {True: "reached", False: "not reached", None: "not measured"}
-    return "\n".join(f"{words[each['reached']]:12}  {each['target']}" +
-                     (f": {each['text']}" if each["text"] else "") for each in verdicts)
+    def word(each):
+        if each["reached"] is None:
+            return "not measured" if each["measured"] is None else "not judged"
+        return "reached" if each["reached"] else "not reached"
+
+    return "\n".join(f"{word(each):12}  {each['target']}" + (f": {each['text']}" if each["text"] else "")
+                     for each in verdicts)
