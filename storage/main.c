@@ -299,9 +299,14 @@ static int serve(const struct settings *settings, struct server *server, const s
            storage_port(server));
     fflush(stdout);
     sigwait(signals, &caught);
-    int code = storage_failed(server) ? EXIT_ENVIRONMENT : EXIT_GOOD;
+    bool failed = storage_failed(server);
     storage_stop(server);
-    return code;
+    if (failed) {
+        /* A database whose write failed stays open, and its threads run on: so nothing of an ordinary exit,
+         * which takes down what they stand on. The log service has told what happened. */
+        _Exit(EXIT_ENVIRONMENT);
+    }
+    return EXIT_GOOD;
 }
 
 int main(int argc, char **argv)
