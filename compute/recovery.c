@@ -212,7 +212,9 @@ static enum dw_error recover_entry(struct scan *scan, struct entry *entry)
 
 static enum dw_error recover_all(struct scan *scan)
 {
-    qsort(scan->entries, scan->count, sizeof *scan->entries, by_position);
+    if (scan->count > 0) {
+        qsort(scan->entries, scan->count, sizeof *scan->entries, by_position);
+    }
     enum dw_error error = DW_OK;
     for (size_t i = 0; i < scan->count && error == DW_OK; i++) {
         error = recover_entry(scan, &scan->entries[i]);

@@ -65,6 +65,7 @@ class Node:
         self.log_path = log_path
         self.address = None
         self._known = threading.Event()
+        self._asked = False
         with open(log_path, "ab") as log:
             self.process = spawn(command, stdout=subprocess.PIPE, stderr=log)
         self._reader = threading.Thread(target=self._read, daemon=True)
@@ -105,7 +106,9 @@ class Node:
                                  f"({self.log_path})")
 
     def ask_to_stop(self):
-        if self.process.poll() is None:
+        """Once: a second signal would cut short what the first one began."""
+        if not self._asked and self.process.poll() is None:
+            self._asked = True
             self.process.send_signal(signal.SIGTERM)
 
     def stop(self, seconds=STOP_SECONDS):

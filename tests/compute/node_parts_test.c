@@ -178,22 +178,21 @@ static void the_table_finds_what_was_added_and_nothing_else(void **state)
 
 /* --- the command line --- */
 
+/* The words are copied, since the command line may be changed; they live until the next call. */
 static enum options_result read_line(struct options *options, const char *const *words)
 {
+    static char copies[32][64];
     char *argv[32] = {(char[]){"dogwood-compute"}};
     int argc = 1;
     for (; words[argc - 1] != NULL; argc++) {
-        argv[argc] = strdup(words[argc - 1]);
+        argv[argc] = copies[argc];
+        snprintf(argv[argc], sizeof copies[argc], "%s", words[argc - 1]);
     }
     argv[argc] = NULL;
     optind = 0;
     enum options_result result = options_read(argc, argv, options);
     if (result == OPTIONS_BAD) {
         free(options->parameters);
-        options->parameters = NULL;
-    }
-    for (int i = 1; i < argc && result == OPTIONS_BAD; i++) {
-        free(argv[i]);
     }
     return result;
 }
