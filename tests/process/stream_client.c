@@ -133,7 +133,7 @@ int main(int argc, char **argv)
     if (argc != 4) {
         client_die("usage: stream_client ADDRESS NODE RUN_ID");
     }
-    setvbuf(stdout, NULL, _IOLBF, 0);
+    setlinebuf(stdout);
     client_open(&client, argv[1], argv[2], argv[3]);
     while (fgets(line, sizeof line, stdin) != NULL && obey(&client, &message, line)) {
     }
