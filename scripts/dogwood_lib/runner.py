@@ -294,19 +294,19 @@ def write_results(folder, plan, finished, floors, facts):
             os.unlink(path)
 
 
-def command_line(given, out):
-    """What repeats the run, from the top of the source tree."""
-    words = ["scripts/dogwood", "run", os.path.relpath(given.experiment, ROOT) if is_inside(given.experiment)
-             else os.path.basename(given.experiment)]
+def command_line(given, name, out):
+    """What repeats the run, from the top of the source tree. Paths outside of it are cut to their last part."""
+    words = ["scripts/dogwood", "run", short_path(given.experiment)]
     for text in given.overrides:
         words += ["-s", text]
-    if given.out:
-        words += ["--out", os.path.basename(out)]
+    if out != out_folder(None, name):
+        words += ["--out", short_path(out)]
     return shlex.join(words)
 
 
-def is_inside(path):
-    return os.path.realpath(path).startswith(ROOT + os.sep)
+def short_path(path):
+    path = os.path.realpath(path)
+    return os.path.relpath(path, ROOT) if path.startswith(ROOT + os.sep) else os.path.basename(path)
 
 
 def run(given):
@@ -324,7 +324,7 @@ def run(given):
     with ResultsFolder(out, resume=given.resume) as folder:
         check_same(folder, plan, Trials(folder))
         folder.write_text("config.toml", plan.to_toml())
-        facts = {**machine.meta(build, folder.file("data", "")), "command": command_line(given, out),
+        facts = {**machine.meta(build, folder.file("data", "")), "command": command_line(given, plan.name, out),
                  "name": plan.name}
         say = lambda text: print(text, flush=True)  # noqa: E731 (one line, passed on)
         say(f"{plan.name}: {len(plan.schedule())} runs, about {seconds_text(estimate_seconds(plan.schedule()))}")
