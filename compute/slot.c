@@ -61,9 +61,9 @@ static void reserve_rows(struct runtime *runtime, struct slot *slot)
         }
     }
     slot->rows_size = 0;
-    if (needed > slot->rows_capacity) {
+    if (slot->rows == NULL || needed > slot->rows_capacity) {
         free(slot->rows);
-        slot->rows = malloc(needed);
+        slot->rows = malloc(needed + 1); /* never NULL, also for a round without reads */
         DW_ASSERT(slot->rows != NULL);
         slot->rows_capacity = needed;
     }
