@@ -3,6 +3,7 @@ the client writes down each acknowledgement before it sends anything else."""
 
 import os
 import random
+import signal
 import subprocess
 import unittest
 
@@ -16,16 +17,16 @@ STRIDE = 10_000_000  # sequence numbers of one round
 
 
 class Kill(Case):
-    def load(self, node, first, acknowledgements):
-        """Runs the client until it noted so many, kills the node, and returns all that were noted."""
+    def load(self, node, first, acknowledgements, with_signal=signal.SIGKILL):
+        """Runs the client until it noted so many, ends the node, and returns all that were noted."""
         client = subprocess.Popen([program("load_client"), node.address, "1", RUN, "0", str(first), str(DEPTH), str(REDO)],
                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         noted = []
         for line in client.stdout:
             noted.append(int(line))
             if len(noted) == acknowledgements:
-                node.process.kill()
-                node.wait()
+                node.process.send_signal(with_signal)
+        self.ended = node.wait()
         self.assertEqual((client.wait(PATIENCE), client.stderr.read()), (0, ""))
         client.stdout.close()
         client.stderr.close()
@@ -59,6 +60,14 @@ class Kill(Case):
         node = self.rocksdb()
         self.check(node.scan(0, "--hex"), everything)
         self.assertGreater(len(everything), 100 * KILLS)
+
+    def test_clean_stop_under_load(self):
+        noted = []
+        for round_ in range(5):
+            node = self.rocksdb()
+            noted += self.load(node, round_ * STRIDE, 100, signal.SIGTERM)
+            self.assertEqual((self.ended, node.stderr()), (0, ""))
+        self.check(self.rocksdb().scan(0, "--hex"), noted)
 
 
 if __name__ == "__main__":

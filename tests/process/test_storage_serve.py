@@ -172,11 +172,18 @@ class Serve(Case):
     def test_peer_leaves_while_its_message_is_held(self):
         node = self.node("--store", "memory", "--queue-mib", 128, "--log-delay", 60000)
         first, second, third = self.stream(node), self.stream(node), self.stream(node)
-        for number, stream in enumerate((first, second, third)):
-            self.flood(stream, 1000 * number, 40)
+        self.flood(first, 0, 40)
+        self.assertTrue(self.await_held(node, 1))
+        self.flood(second, 1000, 1)
+        self.assertTrue(self.await_held(node, 2))
+        self.flood(third, 2000, 1)
         self.assertTrue(self.await_held(node, 3))
         second.process.kill()
         while node.ctl("stats")["streams"] > 2:
+            pass
+        # A batch ends, so the messages that are held are tried again.
+        self.assertEqual(node.ctl("fence", 5)["incarnation"], 1)
+        while node.ctl("stats")["held_messages"] < 4:
             pass
         self.assertEqual(node.stop(), 0)
         self.assertEqual(node.stderr(), "")
