@@ -178,6 +178,22 @@ static enum dw_error bad_entry(const struct scan *scan, const struct entry *entr
     return DW_ERR_CORRUPT;
 }
 
+/* What is in doubt must be fit to be applied later, when nobody can refuse it any more. */
+static bool is_fit(const struct runtime *runtime, const struct entry *entry)
+{
+    struct dw_redo_reader reader;
+    struct dw_change change;
+    enum dw_redo_read read;
+    dw_redo_reader_init(&reader, entry->redo, entry->redo_size);
+    while ((read = dw_redo_next(&reader, &change)) == DW_REDO_CHANGE) {
+        if (dw_engine_check_write(runtime->engine, change.table, change.key, change.field,
+                                  change.value_bytes) != DW_OK) {
+            return false;
+        }
+    }
+    return read == DW_REDO_END && (entry->participants & dw_node_bit(runtime->options->node)) != 0;
+}
+
 /* The redo of one entry: applied if it is committed, kept with its locks if it is in doubt. */
 static enum dw_error recover_entry(struct scan *scan, struct entry *entry)
 {
@@ -188,19 +204,26 @@ static enum dw_error recover_entry(struct scan *scan, struct entry *entry)
                                     &applied) != DW_OK) {
         return bad_entry(scan, entry);
     }
-    if (entry->state == DW_ENTRY_DAMAGED) {
+    bool in_doubt = entry->state == DW_ENTRY_VOTE_YES;
+    if (entry->state == DW_ENTRY_DAMAGED || (in_doubt && !is_fit(runtime, entry))) {
         return bad_entry(scan, entry);
     }
     struct txn_context *context = txn_table_find(runtime->txns, entry->txn);
     DW_ASSERT(context != NULL);
     context->token = (struct dw_token){0};
     context->distributed = true;
-    bool in_doubt = entry->state == DW_ENTRY_VOTE_YES;
     if (in_doubt) {
         context->redo =
             (struct dw_redo){.data = entry->redo, .size = entry->redo_size, .capacity = entry->redo_size};
         entry->redo = NULL;
         context->wrote = true;
+        if (executor_relock(runtime, context) != DW_OK) {
+            snprintf(scan->text, scan->text_size,
+                     "the lock table has no room for all transactions in doubt of log %u: start with more "
+                     "--threads",
+                     runtime->options->node);
+            return DW_ERR_FULL;
+        }
     }
     struct dw_event event = {.kind = DW_EVENT_RECOVERED,
                              .entry = entry->state,

@@ -1,0 +1,54 @@
+"""Does a compute node end, or refuse to start, with one line where it cannot go on? And does it go on where it can?"""
+
+import json
+import os
+import subprocess
+
+from support import BUILD, CTL, PATIENCE, RUN, Case, run
+
+COMPUTE = os.path.join(BUILD, "bin", "dogwood-compute")
+NOWHERE = "127.0.0.1:1"
+
+
+class ComputeNode(Case):
+    """Compute nodes over one storage node."""
+
+    def setUp(self):
+        super().setUp()
+        self.storage = self.node("--store", "memory", number=0)
+
+    def words(self, number, *addresses):
+        cluster = os.path.join(self.base, f"cluster-{number}")
+        with open(cluster, "w", encoding="utf-8") as file:
+            file.writelines(f"compute {node} {address}\n" for node, address in enumerate(addresses))
+            file.write(f"storage 0 {self.storage.address}\n")
+        return ["--id", number, "--run-id", RUN, "--cluster", cluster, "--set", "records=1000"]
+
+    def compute(self, *words):
+        """A compute node that serves, and its address."""
+        process = subprocess.Popen([COMPUTE, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(process.communicate)
+        self.addCleanup(process.kill)
+        return process, process.stdout.readline().split()[1]
+
+    def ctl(self, address, *words):
+        return run([CTL, "--at", address, "--run-id", RUN, "--json", *map(str, words)])
+
+    def begin(self, address, duration_ms):
+        done = None
+        while done is None or "not all peers are connected" in done.stderr:
+            done = self.ctl(address, "begin", "--duration-ms", duration_ms)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def status(self, address):
+        return json.loads(self.ctl(address, "status").stdout)
+
+    def vote(self, *more):
+        self.storage.ctl("log", 0, "vote", "0:1:5", *more)
+        return self.refused(3, *self.words(0, NOWHERE), command=COMPUTE)
+
+    def test_a_vote_that_cannot_be_applied_is_refused(self):
+        self.assertIn("0:1:5 that cannot be applied", self.vote("--redo", "hello"))
+
+    def test_a_vote_whose_list_lacks_the_own_log_is_refused(self):
+        self.assertIn("0:1:5 that cannot be applied", self.vote("--participants", "5"))
