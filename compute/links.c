@@ -1,5 +1,7 @@
 #include "compute/runtime.h"
 
+#include <string.h>
+
 #include "base/assert.h"
 
 static void note_lost(enum dw_error error)
@@ -9,12 +11,33 @@ static void note_lost(enum dw_error error)
     DW_ASSERT(error == DW_OK || error == DW_ERR_MEMORY);
 }
 
+/* A stream that is full or down loses what was queued: the time-outs of the protocol see to it. */
+static void send_bytes(const struct peer *peer, size_t size)
+{
+    if (peer->conn != NULL && size > 0) {
+        enum dw_error error = dw_conn_send(peer->conn, peer->out.data, size);
+        (void)error;
+    }
+}
+
+/* After an item was appended behind `before` bytes: what would not fit one message leaves in two. */
+static void keep_within_message(struct peer *peer, size_t before)
+{
+    if (peer->out.size > DW_MAX_MESSAGE) {
+        send_bytes(peer, before);
+        peer->out.size -= before;
+        memmove(peer->out.data, peer->out.data + before, peer->out.size);
+    }
+}
+
 void links_send_message(struct runtime *runtime, const struct dw_message *message,
                         const struct dw_token *token)
 {
     struct peer *peer = &runtime->compute[message->to];
     if (peer->conn != NULL) {
+        size_t before = peer->out.size;
         note_lost(dw_encode_message(&peer->out, message, token));
+        keep_within_message(peer, before);
     }
 }
 
@@ -22,7 +45,9 @@ void links_send_log(struct runtime *runtime, const struct dw_wire_log_request *r
 {
     struct peer *peer = &runtime->storage[cluster_storage_of(runtime->cluster, request->request.log)];
     if (peer->conn != NULL) {
+        size_t before = peer->out.size;
         note_lost(dw_encode_log_request(&peer->out, request));
+        keep_within_message(peer, before);
     }
 }
 
@@ -30,7 +55,9 @@ void links_send_access(struct runtime *runtime, uint32_t to, const struct dw_wir
 {
     struct peer *peer = &runtime->compute[to];
     if (peer->conn != NULL) {
+        size_t before = peer->out.size;
         note_lost(dw_encode_access_request(&peer->out, request));
+        keep_within_message(peer, before);
     }
 }
 
@@ -40,6 +67,7 @@ void links_send_access_reply(struct runtime *runtime, uint32_t to, const struct 
     if (peer->conn == NULL) {
         return;
     }
+    size_t before = peer->out.size;
     enum dw_error error = dw_encode_access_reply(&peer->out, reply);
     if (error == DW_ERR_TOO_LARGE) {
         /* More rows than a message holds: the transaction cannot run this way. */
@@ -49,18 +77,12 @@ void links_send_access_reply(struct runtime *runtime, uint32_t to, const struct 
         error = dw_encode_access_reply(&peer->out, &refused);
     }
     note_lost(error);
+    keep_within_message(peer, before);
 }
 
-/* A stream that is full or down loses what was queued: the time-outs of the protocol see to it. */
 static void flush_peer(struct peer *peer)
 {
-    if (peer->out.size == 0) {
-        return;
-    }
-    if (peer->conn != NULL) {
-        enum dw_error error = dw_conn_send(peer->conn, peer->out.data, peer->out.size);
-        (void)error;
-    }
+    send_bytes(peer, peer->out.size);
     peer->out.size = 0;
 }
 

@@ -52,3 +52,16 @@ class ComputeNode(Case):
 
     def test_a_vote_whose_list_lacks_the_own_log_is_refused(self):
         self.assertIn("0:1:5 that cannot be applied", self.vote("--participants", "5"))
+
+    def test_more_than_one_message_can_hold_arrives_in_several(self):
+        """Rows of 12,800 bytes, 64 a transaction, to 16 slots at once; all are read, so that none has a reason to abort."""
+        more = ["--threads", "16", "--request-timeout-ms", PATIENCE * 1000, "--set", "record_bytes=12800", "--set",
+                "accesses=64", "--set", "read_pct=100", "--set", "distributed_pct=100", "--set", "remote_access_pct=100"]
+        _, first = self.compute(*self.words(0, NOWHERE, NOWHERE), *more)
+        self.compute(*self.words(1, first, NOWHERE), *more)
+        self.begin(first, 1000)
+        status = self.status(first)
+        while status["state"] != "done":
+            status = self.status(first)
+        self.assertGreater(status["committed"], 0)
+        self.assertEqual((status["aborted"], status["transactions"]), (0, 0))
