@@ -224,16 +224,18 @@ void driver_step(struct runtime *runtime, struct txn_context *context, struct dw
     event->txn = context->id;
     bool timed_out = event->kind == DW_EVENT_TIMEOUT;
     dw_step(runtime->options->protocol, &runtime->node, &context->machine, event, &update);
-    if (coordinates(runtime, context) && context->slot != NULL && completes_prepare(&update)) {
-        slot_note_prepared(context->slot, runtime->now_us);
-        if (context->distributed && reached_after_sending(runtime, FAILPOINT_COORDINATOR_AFTER_VOTES)) {
+    if (event->kind != DW_EVENT_CANCEL && context->slot != NULL && completes_prepare(&update)) {
+        bool first = slot_note_prepared(context->slot, runtime->now_us);
+        if (first && context->distributed &&
+            reached_after_sending(runtime, FAILPOINT_COORDINATOR_AFTER_VOTES)) {
             update.count = 0;
         }
     }
     for (uint32_t i = 0; i < update.count; i++) {
         carry_out(runtime, context, &update.outs[i]);
     }
-    if (context->machine.state == DW_TXN_ABSENT) {
+    /* One whose caller waits is executing here: the core knows nothing of it yet, whatever peers say. */
+    if (context->machine.state == DW_TXN_ABSENT && context->slot == NULL) {
         settle(runtime, context, !timed_out);
         txn_table_remove(runtime->txns, context);
     }
@@ -280,11 +282,19 @@ bool driver_is_cancelled(const struct runtime *runtime, struct dw_txn_id id)
     return false;
 }
 
+/* Termination would wait forever for a log that the cluster does not have. */
+static bool is_of_cluster(const struct runtime *runtime, const struct dw_message *message)
+{
+    uint32_t nodes = runtime->cluster->compute_nodes;
+    uint64_t others = nodes < DW_MAX_NODES ? UINT64_MAX << nodes : 0;
+    return message->txn.coordinator < nodes && (message->writers & others) == 0;
+}
+
 void driver_on_message(struct runtime *runtime, const struct dw_message *message,
                        const struct dw_token *token)
 {
     if (message->to != runtime->options->node || message->from == message->to ||
-        message->from >= runtime->cluster->compute_nodes) {
+        message->from >= runtime->cluster->compute_nodes || !is_of_cluster(runtime, message)) {
         return;
     }
     if (fails_before(runtime, message)) {

@@ -100,7 +100,8 @@ static struct txn_context *find_execution(struct runtime *runtime,
             struct dw_event join = {.kind = DW_EVENT_JOIN};
             driver_step(runtime, context, &join);
         }
-        return context;
+        /* A node that was fenced in this moment takes nobody in. */
+        return txn_table_find(runtime->txns, request->txn);
     }
     bool continues = context != NULL && context->machine.state == DW_TXN_EXECUTING && !context->failed &&
                      request->token.incarnation == context->token.incarnation &&

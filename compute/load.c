@@ -1,6 +1,7 @@
 /* The load of a node: its worker slots, closed or open loop, warm-up, measuring, draining. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "compute/slot.h"
 
@@ -38,7 +39,8 @@ void load_close(struct runtime *runtime)
 static uint64_t draw_gap_us(struct runtime *runtime)
 {
     double unit = dw_random_unit(&runtime->random);
-    return (uint64_t)(-log1p(-unit) * 1e6 / runtime->options->rate_tps);
+    return (uint64_t)(-log1p(-unit) * 1e6 / runtime->options->rate_tps +
+                      0.5); /* cut off, it would be faster */
 }
 
 enum dw_error load_begin(struct runtime *runtime, uint64_t warmup_us, uint64_t duration_us)
@@ -48,7 +50,10 @@ enum dw_error load_begin(struct runtime *runtime, uint64_t warmup_us, uint64_t d
         return DW_ERR_ARGUMENT;
     }
     uint64_t now_us = dw_rpc_now_us();
-    runtime->stats = (struct stats){.costs = runtime->stats.costs};
+    struct stats before = runtime->stats;
+    runtime->stats = (struct stats){.costs = before.costs};
+    /* A rule that was broken before, as in recovery, stays broken. */
+    memcpy(runtime->stats.alarms, before.alarms, sizeof before.alarms);
     load->state = LOAD_WARMUP;
     load->warm_us = now_us + warmup_us;
     load->stop_us = load->warm_us + duration_us;
@@ -149,8 +154,9 @@ static uint64_t slot_wants(const struct runtime *runtime, const struct slot *slo
     case SLOT_ANSWERED:
         return 0;
     case SLOT_EXECUTING:
-    case SLOT_BACKOFF:
         return slot->due_us;
+    case SLOT_BACKOFF:
+        return is_generating(load) ? slot->due_us : UINT64_MAX;
     case SLOT_COMMITTING:
         return UINT64_MAX;
     }
@@ -180,7 +186,8 @@ uint64_t load_tick(struct runtime *runtime)
 {
     struct load *load = &runtime->load;
     uint64_t now_us = dw_rpc_now_us();
-    if (load->state == LOAD_IDLE || load->state == LOAD_DONE) {
+    /* A fenced node begins nothing: it is about to end. */
+    if (load->state == LOAD_IDLE || load->state == LOAD_DONE || runtime->node.state != DW_NODE_SERVING) {
         return UINT64_MAX;
     }
     change_state(runtime, now_us);

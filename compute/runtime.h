@@ -193,8 +193,8 @@ void load_on_access_reply(struct runtime *runtime, const struct dw_wire_access_r
 /* The transaction's caller has its answer. */
 void load_answered(struct runtime *runtime, struct txn_context *context, enum dw_outcome outcome);
 const struct dw_token *slot_token(const struct slot *slot, uint32_t node);
-/* All votes are known: the event that is being handled completed them. */
-void slot_note_prepared(struct slot *slot, uint64_t now_us);
+/* All votes are known: the event that is being handled completed them. False if that was noted before. */
+bool slot_note_prepared(struct slot *slot, uint64_t now_us);
 
 /* --- recovery.c --- */
 

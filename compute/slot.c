@@ -10,11 +10,13 @@ const struct dw_token *slot_token(const struct slot *slot, uint32_t node)
     return &slot->tokens[node];
 }
 
-void slot_note_prepared(struct slot *slot, uint64_t now_us)
+bool slot_note_prepared(struct slot *slot, uint64_t now_us)
 {
-    if (slot->prepared_us == 0) {
-        slot->prepared_us = now_us;
+    if (slot->prepared_us != 0) {
+        return false;
     }
+    slot->prepared_us = now_us;
+    return true;
 }
 
 /* --- the end of an attempt --- */
@@ -276,16 +278,19 @@ void slot_due(struct runtime *runtime, struct slot *slot)
     }
 }
 
-/* Copies the rows of a reply to the results of the accesses that it answers. False if it doesn't fit them. */
+/* Copies the rows of a reply to the results of the accesses that it answers: all that were sent to its owner
+ * and have none. False if it doesn't fit them. */
 static bool take_rows(struct runtime *runtime, struct slot *slot, uint32_t from,
                       const struct dw_wire_access_reply *reply)
 {
     size_t row = 0;
-    for (uint32_t i = (uint32_t)(reply->id & UINT32_MAX); i < slot->next_access && row < reply->row_count;
-         i++) {
+    for (uint32_t i = 0; i < slot->next_access; i++) {
         const struct dw_access *access = &slot->round.accesses[i];
         if (access->owner != from || slot->answered[i]) {
             continue;
+        }
+        if (row == reply->row_count) {
+            return false;
         }
         const struct dw_wire_row *data = &reply->rows[row++];
         if (access->kind == DW_ACCESS_READ) {

@@ -65,3 +65,12 @@ class ComputeNode(Case):
             status = self.status(first)
         self.assertGreater(status["committed"], 0)
         self.assertEqual((status["aborted"], status["transactions"]), (0, 0))
+
+    def test_a_node_that_is_fenced_at_work_ends(self):
+        process, address = self.compute(*self.words(0, NOWHERE))
+        self.begin(address, PATIENCE * 1000)
+        while self.status(address)["committed"] == 0:
+            pass
+        self.storage.ctl("fence", 0)
+        self.assertEqual(process.wait(PATIENCE), 3)
+        self.assertRegex(process.stderr.read(), r"\A[^\n]*alarm FENCED[^\n]*\n\Z")
