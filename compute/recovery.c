@@ -118,9 +118,31 @@ static enum dw_error keep_redo(struct entry *entry, const struct dw_admin_record
     return DW_OK;
 }
 
+/* True if only the other protocol writes such a record. Under 2PC a coordinator without information presumes
+ * abort, which is wrong for what it committed by votes; under Cornus a vote in its log would be asked for. */
+static bool is_foreign(const struct runtime *runtime, const struct dw_admin_record *record)
+{
+    bool own_vote = record->record == DW_RECORD_VOTE_YES && record->txn.coordinator == runtime->options->node;
+    return runtime->options->protocol->logs_decide ? record->coordinator : own_vote;
+}
+
+static void refuse_protocol(struct scan *scan)
+{
+    snprintf(
+        scan->text, scan->text_size,
+        "log %u was written by another protocol than %s: start with the protocol of the first run, or an "
+        "empty data directory",
+        scan->runtime->options->node, scan->runtime->options->protocol->name);
+    scan->error = DW_ERR_CORRUPT;
+}
+
 static void take_record(void *user, const struct dw_admin_record *record)
 {
     struct scan *scan = user;
+    if (is_foreign(scan->runtime, record)) {
+        refuse_protocol(scan);
+        return;
+    }
     struct entry *entry = find_entry(scan, record->txn);
     entry = entry != NULL ? entry : add_entry(scan, record->txn);
     if (entry == NULL) {

@@ -22,7 +22,7 @@ class ComputeNode(Case):
         with open(cluster, "w", encoding="utf-8") as file:
             file.writelines(f"compute {node} {address}\n" for node, address in enumerate(addresses))
             file.write(f"storage 0 {self.storage.address}\n")
-        return ["--id", number, "--run-id", RUN, "--cluster", cluster, "--set", "records=1000"]
+        return ["--id", str(number), "--run-id", RUN, "--cluster", cluster, "--set", "records=1000"]
 
     def compute(self, *words):
         """A compute node that serves, and its address."""
@@ -52,6 +52,18 @@ class ComputeNode(Case):
 
     def test_a_vote_whose_list_lacks_the_own_log_is_refused(self):
         self.assertIn("0:1:5 that cannot be applied", self.vote("--participants", "5"))
+
+    def test_a_log_of_the_other_protocol_is_refused(self):
+        """Else 2PC would presume abort for what Cornus committed."""
+        words = self.words(0, NOWHERE, NOWHERE)
+        self.storage.ctl("log", 0, "vote", "0:1:5", "--participants", "0,1")
+        self.storage.ctl("log", 0, "decide-commit", "0:1:5")
+        error = self.refused(3, *words, "--protocol", "2pc", command=COMPUTE)
+        self.assertIn("log 0 was written by another protocol than 2pc", error)
+        self.storage.ctl("log", 1, "coord-commit", "1:1:5", "--participants", "0,1")
+        words[words.index("--id") + 1] = "1"
+        error = self.refused(3, *words, "--protocol", "cornus", command=COMPUTE)
+        self.assertIn("log 1 was written by another protocol than cornus", error)
 
     def test_more_than_one_message_can_hold_arrives_in_several(self):
         """Rows of 12,800 bytes, 64 a transaction, to 16 slots at once; all are read, so that none has a reason to abort."""
