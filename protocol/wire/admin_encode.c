@@ -1,33 +1,6 @@
-#include "base/assert.h"
 #include "wire/admin.h"
 #include "wire/dogwood.pb-c.h"
-
-/* Repeated fields of concatenated messages add up, so each call may append a whole message of its own. */
-static enum dw_error append(struct dw_buffer *buffer, const ProtobufCMessage *message)
-{
-    size_t size = protobuf_c_message_get_packed_size(message);
-    if (size == 0) {
-        return DW_OK; /* all fields have their defaults */
-    }
-    uint8_t *bytes = dw_buffer_reserve(buffer, size);
-    if (bytes == NULL) {
-        return DW_ERR_MEMORY;
-    }
-    size_t packed = protobuf_c_message_pack(message, bytes);
-    DW_ASSERT(packed == size);
-    buffer->size += size;
-    return DW_OK;
-}
-
-/* protobuf-c takes pointers to texts that it only reads. */
-static char *text_out(const char *text)
-{
-    union {
-        const char *in;
-        char *out;
-    } pointer = {.in = text};
-    return pointer.out;
-}
+#include "wire/pack.h"
 
 static Dogwood__V1__TxnId txn_out(struct dw_txn_id txn)
 {
@@ -72,7 +45,7 @@ enum dw_error dw_admin_encode_read_entry(struct dw_buffer *buffer, uint32_t log,
     }
     request.log = log;
     request.txn = &id;
-    return append(buffer, &request.base);
+    return pack_append(buffer, &request.base);
 }
 
 enum dw_error dw_admin_encode_entry(struct dw_buffer *buffer, const struct dw_admin_entry *entry)
@@ -81,7 +54,7 @@ enum dw_error dw_admin_encode_entry(struct dw_buffer *buffer, const struct dw_ad
     dogwood__v1__read_entry_reply__init(&reply);
     reply.state = (uint32_t)entry->state;
     reply.first_position = entry->first_position;
-    return append(buffer, &reply.base);
+    return pack_append(buffer, &reply.base);
 }
 
 enum dw_error dw_admin_encode_entry_record(struct dw_buffer *buffer, const struct dw_admin_record *record)
@@ -93,7 +66,7 @@ enum dw_error dw_admin_encode_entry_record(struct dw_buffer *buffer, const struc
     dogwood__v1__read_entry_reply__init(&reply);
     reply.n_records = 1;
     reply.records = items;
-    return append(buffer, &reply.base);
+    return pack_append(buffer, &reply.base);
 }
 
 enum dw_error dw_admin_encode_scan(struct dw_buffer *buffer, const struct dw_admin_scan *scan)
@@ -106,7 +79,7 @@ enum dw_error dw_admin_encode_scan(struct dw_buffer *buffer, const struct dw_adm
     request.log = scan->log;
     request.from_position = scan->from;
     request.limit = scan->limit;
-    return append(buffer, &request.base);
+    return pack_append(buffer, &request.base);
 }
 
 enum dw_error dw_admin_encode_scanned(struct dw_buffer *buffer, const struct dw_admin_record *record)
@@ -118,7 +91,7 @@ enum dw_error dw_admin_encode_scanned(struct dw_buffer *buffer, const struct dw_
     dogwood__v1__scan_reply__init(&reply);
     reply.n_records = 1;
     reply.records = items;
-    return append(buffer, &reply.base);
+    return pack_append(buffer, &reply.base);
 }
 
 enum dw_error dw_admin_encode_scan_end(struct dw_buffer *buffer, uint64_t next)
@@ -126,7 +99,7 @@ enum dw_error dw_admin_encode_scan_end(struct dw_buffer *buffer, uint64_t next)
     Dogwood__V1__ScanReply reply;
     dogwood__v1__scan_reply__init(&reply);
     reply.next_position = next;
-    return append(buffer, &reply.base);
+    return pack_append(buffer, &reply.base);
 }
 
 enum dw_error dw_admin_encode_fence(struct dw_buffer *buffer, uint32_t log, uint32_t owner)
@@ -138,7 +111,7 @@ enum dw_error dw_admin_encode_fence(struct dw_buffer *buffer, uint32_t log, uint
     }
     request.log = log;
     request.owner = owner;
-    return append(buffer, &request.base);
+    return pack_append(buffer, &request.base);
 }
 
 enum dw_error dw_admin_encode_fenced(struct dw_buffer *buffer, uint32_t incarnation)
@@ -146,7 +119,7 @@ enum dw_error dw_admin_encode_fenced(struct dw_buffer *buffer, uint32_t incarnat
     Dogwood__V1__FenceReply reply;
     dogwood__v1__fence_reply__init(&reply);
     reply.incarnation = incarnation;
-    return append(buffer, &reply.base);
+    return pack_append(buffer, &reply.base);
 }
 
 enum dw_error dw_admin_encode_delay(struct dw_buffer *buffer, const struct dw_admin_delay *delay)
@@ -155,9 +128,9 @@ enum dw_error dw_admin_encode_delay(struct dw_buffer *buffer, const struct dw_ad
     dogwood__v1__delay_request__init(&request);
     request.set = delay->set;
     request.mean_ms = delay->mean_ms;
-    request.distribution = text_out(delay->distribution);
+    request.distribution = pack_text(delay->distribution);
     request.parameter = delay->parameter;
-    return append(buffer, &request.base);
+    return pack_append(buffer, &request.base);
 }
 
 enum dw_error dw_admin_encode_delayed(struct dw_buffer *buffer, const struct dw_admin_delay *delay)
@@ -165,9 +138,9 @@ enum dw_error dw_admin_encode_delayed(struct dw_buffer *buffer, const struct dw_
     Dogwood__V1__DelayReply reply;
     dogwood__v1__delay_reply__init(&reply);
     reply.mean_ms = delay->mean_ms;
-    reply.distribution = text_out(delay->distribution);
+    reply.distribution = pack_text(delay->distribution);
     reply.parameter = delay->parameter;
-    return append(buffer, &reply.base);
+    return pack_append(buffer, &reply.base);
 }
 
 enum dw_error dw_admin_encode_stats_request(struct dw_buffer *buffer, bool reset)
@@ -175,7 +148,7 @@ enum dw_error dw_admin_encode_stats_request(struct dw_buffer *buffer, bool reset
     Dogwood__V1__StatsRequest request;
     dogwood__v1__stats_request__init(&request);
     request.reset = reset;
-    return append(buffer, &request.base);
+    return pack_append(buffer, &request.base);
 }
 
 enum dw_error dw_admin_encode_stat(struct dw_buffer *buffer, const char *name, uint64_t value)
@@ -185,21 +158,21 @@ enum dw_error dw_admin_encode_stat(struct dw_buffer *buffer, const char *name, u
     Dogwood__V1__Stat *items[] = {&item};
     Dogwood__V1__StatsReply reply;
     dogwood__v1__stats_reply__init(&reply);
-    item.name = text_out(name);
+    item.name = pack_text(name);
     item.value = value;
     reply.n_stats = 1;
     reply.stats = items;
-    return append(buffer, &reply.base);
+    return pack_append(buffer, &reply.base);
 }
 
 enum dw_error dw_admin_encode_identity(struct dw_buffer *buffer, const struct dw_admin_identity *identity)
 {
     Dogwood__V1__IdentifyReply reply;
     dogwood__v1__identify_reply__init(&reply);
-    reply.role = text_out(identity->role);
+    reply.role = pack_text(identity->role);
     reply.node = identity->node;
-    reply.run_id = text_out(identity->run_id);
-    reply.version = text_out(identity->version);
+    reply.run_id = pack_text(identity->run_id);
+    reply.version = pack_text(identity->version);
     reply.pid = identity->pid;
-    return append(buffer, &reply.base);
+    return pack_append(buffer, &reply.base);
 }

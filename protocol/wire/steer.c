@@ -3,34 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/assert.h"
 #include "wire/dogwood.pb-c.h"
-
-static enum dw_error append(struct dw_buffer *buffer, const ProtobufCMessage *message)
-{
-    size_t size = protobuf_c_message_get_packed_size(message);
-    if (size == 0) {
-        return DW_OK; /* all fields have their defaults */
-    }
-    uint8_t *bytes = dw_buffer_reserve(buffer, size);
-    if (bytes == NULL) {
-        return DW_ERR_MEMORY;
-    }
-    size_t packed = protobuf_c_message_pack(message, bytes);
-    DW_ASSERT(packed == size);
-    buffer->size += size;
-    return DW_OK;
-}
-
-/* protobuf-c takes pointers to texts that it only reads. */
-static char *text_out(const char *text)
-{
-    union {
-        const char *in;
-        char *out;
-    } pointer = {.in = text};
-    return pointer.out;
-}
+#include "wire/pack.h"
 
 enum dw_error dw_steer_encode_begin(struct dw_buffer *buffer, const struct dw_steer_begin *begin)
 {
@@ -38,7 +12,7 @@ enum dw_error dw_steer_encode_begin(struct dw_buffer *buffer, const struct dw_st
     dogwood__v1__begin_request__init(&request);
     request.warmup_ms = begin->warmup_ms;
     request.duration_ms = begin->duration_ms;
-    return append(buffer, &request.base);
+    return pack_append(buffer, &request.base);
 }
 
 enum dw_error dw_steer_decode_begin(const uint8_t *data, size_t size, struct dw_steer_begin *begin)
@@ -60,8 +34,8 @@ enum dw_error dw_steer_encode_failpoint(struct dw_buffer *buffer, const char *sp
         return DW_ERR_ARGUMENT;
     }
     dogwood__v1__failpoint_request__init(&request);
-    request.spec = text_out(spec);
-    return append(buffer, &request.base);
+    request.spec = pack_text(spec);
+    return pack_append(buffer, &request.base);
 }
 
 enum dw_error dw_steer_decode_failpoint(const uint8_t *data, size_t size, char *spec)
@@ -80,8 +54,8 @@ enum dw_error dw_steer_encode_json(struct dw_buffer *buffer, const char *json)
 {
     Dogwood__V1__JsonReply reply;
     dogwood__v1__json_reply__init(&reply);
-    reply.json = text_out(json);
-    return append(buffer, &reply.base);
+    reply.json = pack_text(json);
+    return pack_append(buffer, &reply.base);
 }
 
 enum dw_error dw_steer_decode_json(const uint8_t *data, size_t size, char **json)
