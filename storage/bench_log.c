@@ -11,10 +11,10 @@
 
 static const char usage[] =
     "usage: dogwood-bench-log --connect HOST:PORT --run-id ID [--node 0] [--log 0] [--bytes 128]\n"
-    "                         [--ask vote|deny|commit-local|read] [--buckets]\n"
-    "                         [--depths 1,4,16,64,256] [--warm-up 0.2] [--seconds 1] [--count N]\n"
+    "                         [--ask vote|deny|commit-local|read] [--buckets] [--depths 1,4,16,64,256]\n"
+    "                         [--streams 1] [--warm-up 0.2] [--seconds 1] [--count N]\n"
     "                         [--burst N [--rounds 20]]\n"
-    "  each depth ends after so many seconds or so many requests, whichever is first\n";
+    "  what is in flight is spread over the streams; a depth ends after so many seconds or so many requests\n";
 
 static int refuse(const char *flag, const char *value, const char *range)
 {
@@ -108,6 +108,8 @@ static int parse_flag(struct bench_options *options, const char *flag, const cha
         return parse_whole(flag, value, 0, DW_MAX_NODES - 1, &options->log);
     } else if (strcmp(flag, "bytes") == 0) {
         return parse_whole(flag, value, 0, 65536, &options->bytes);
+    } else if (strcmp(flag, "streams") == 0) {
+        return parse_whole(flag, value, 1, BENCH_MAX_STREAMS, &options->streams);
     } else if (strcmp(flag, "burst") == 0) {
         return parse_whole(flag, value, 1, 16384, &options->burst);
     } else if (strcmp(flag, "rounds") == 0) {
@@ -132,21 +134,15 @@ static int parse_flag(struct bench_options *options, const char *flag, const cha
 
 static int parse(int argc, char **argv, struct bench_options *options)
 {
-    static const struct option flags[] = {{"connect", required_argument, NULL, 'f'},
-                                          {"run-id", required_argument, NULL, 'f'},
-                                          {"node", required_argument, NULL, 'f'},
-                                          {"log", required_argument, NULL, 'f'},
-                                          {"depths", required_argument, NULL, 'f'},
-                                          {"seconds", required_argument, NULL, 'f'},
-                                          {"bytes", required_argument, NULL, 'f'},
-                                          {"ask", required_argument, NULL, 'f'},
-                                          {"burst", required_argument, NULL, 'f'},
-                                          {"rounds", required_argument, NULL, 'f'},
-                                          {"warm-up", required_argument, NULL, 'f'},
-                                          {"count", required_argument, NULL, 'f'},
-                                          {"buckets", no_argument, NULL, 'f'},
-                                          {"help", no_argument, NULL, 'h'},
-                                          {NULL, 0, NULL, 0}};
+    static const struct option flags[] = {
+        {"connect", required_argument, NULL, 'f'}, {"run-id", required_argument, NULL, 'f'},
+        {"node", required_argument, NULL, 'f'},    {"log", required_argument, NULL, 'f'},
+        {"depths", required_argument, NULL, 'f'},  {"seconds", required_argument, NULL, 'f'},
+        {"bytes", required_argument, NULL, 'f'},   {"ask", required_argument, NULL, 'f'},
+        {"streams", required_argument, NULL, 'f'}, {"burst", required_argument, NULL, 'f'},
+        {"rounds", required_argument, NULL, 'f'},  {"warm-up", required_argument, NULL, 'f'},
+        {"count", required_argument, NULL, 'f'},   {"buckets", no_argument, NULL, 'f'},
+        {"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0}};
     int found;
     int index = 0;
     while ((found = getopt_long(argc, argv, "", flags, &index)) == 'f') {
@@ -170,6 +166,7 @@ int main(int argc, char **argv)
 {
     struct bench_options options = {.depths = {1, 4, 16, 64, 256},
                                     .depth_count = 5,
+                                    .streams = 1,
                                     .warm_up = 0.2,
                                     .seconds = 1,
                                     .bytes = 128,

@@ -12,7 +12,7 @@
 #include "rpc/rpc.h"
 #include "wire/codec.h"
 
-enum { BENCH_MAX_DEPTHS = 32, BENCH_MAX_IN_FLIGHT = 65536 };
+enum { BENCH_MAX_DEPTHS = 32, BENCH_MAX_IN_FLIGHT = 65536, BENCH_MAX_STREAMS = 64 };
 enum { BENCH_GOOD = 0, BENCH_ASKED_WRONGLY = 2, BENCH_ENVIRONMENT = 3 };
 
 struct bench_options {
@@ -22,6 +22,8 @@ struct bench_options {
     uint32_t log;  /* which log is written; its owner is the writer */
     uint32_t depths[BENCH_MAX_DEPTHS];
     size_t depth_count;
+    uint32_t
+        streams; /* over which the requests in flight are spread evenly, each a peer of its own to the node */
     double warm_up; /* seconds at each depth that aren't measured */
     double seconds; /* measured at each depth, at most */
     uint32_t count; /* measured requests at each depth, at least; 0: as many as the time allows */

@@ -12,7 +12,8 @@ enum phase { WAITING, WARMING, MEASURING, EMPTYING, DONE };
 
 struct depths {
     struct bench_client client;
-    struct dw_conn *conn;
+    struct dw_conn *conns[BENCH_MAX_STREAMS]; /* a slot's requests always take the same one, in turn */
+    uint32_t up;
     enum phase phase;
     size_t index;
     uint32_t in_flight;
@@ -63,10 +64,12 @@ static void begin_depth(struct depths *depths)
         begin_measuring(depths);
     }
     depths->client.now_ns = bench_now_ns();
-    for (uint32_t slot = 0; slot < options->depths[depths->index]; slot++) {
-        add_request(depths, slot);
+    for (uint32_t stream = 0; stream < options->streams; stream++) {
+        for (uint32_t slot = stream; slot < options->depths[depths->index]; slot += options->streams) {
+            add_request(depths, slot);
+        }
+        bench_send(&depths->client, depths->conns[stream]);
     }
-    bench_send(&depths->client, depths->conn);
 }
 
 static void report(const struct depths *depths)
@@ -74,8 +77,8 @@ static void report(const struct depths *depths)
     const struct bench_options *options = depths->client.options;
     double seconds = (double)depths->elapsed_ns / 1e9;
     double count = (double)depths->histogram.count;
-    printf("{\"depth\": %u, \"bytes\": %u, \"seconds\": %.3f, \"per_s\": %.0f, ",
-           options->depths[depths->index], options->bytes, seconds, count / seconds);
+    printf("{\"depth\": %u, \"streams\": %u, \"bytes\": %u, \"seconds\": %.3f, \"per_s\": %.0f, ",
+           options->depths[depths->index], options->streams, options->bytes, seconds, count / seconds);
     bench_print_times(&depths->histogram);
     printf(", \"per_message\": %.1f, ", depths->messages > 0 ? count / (double)depths->messages : 0);
     bench_print_answers(depths->client.answers);
@@ -154,9 +157,11 @@ static enum dw_error on_message(void *user, struct dw_conn *conn, const uint8_t 
 static void on_up(void *user, struct dw_conn *conn, const struct dw_identity *peer)
 {
     struct depths *depths = user;
+    (void)conn;
     (void)peer;
-    depths->conn = conn;
-    begin_depth(depths);
+    if (++depths->up == depths->client.options->streams) {
+        begin_depth(depths);
+    }
 }
 
 static void on_down(void *user, struct dw_conn *conn, enum dw_error error, const char *text)
@@ -181,7 +186,7 @@ int bench_depths(const struct bench_options *options)
         return BENCH_ENVIRONMENT;
     }
     depths->change_us = dw_rpc_now_us() + CONNECT_US;
-    int exit_code = bench_client_run(&depths->client, &handlers, depths, &depths->conn, 1);
+    int exit_code = bench_client_run(&depths->client, &handlers, depths, depths->conns, options->streams);
     bench_client_close(&depths->client);
     free(depths);
     return exit_code;
