@@ -14,7 +14,8 @@ static const char usage[] =
     "                         [--ask vote|deny|commit-local|read] [--buckets] [--depths 1,4,16,64,256]\n"
     "                         [--streams 1] [--warm-up 0.2] [--seconds 1] [--count N]\n"
     "                         [--burst N [--rounds 20]]\n"
-    "  what is in flight is spread over the streams; a depth ends after so many seconds or so many requests\n";
+    "  what is in flight is spread over the streams; a depth ends after so many seconds or so many "
+    "requests\n";
 
 static int refuse(const char *flag, const char *value, const char *range)
 {
