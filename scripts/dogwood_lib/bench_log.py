@@ -18,9 +18,9 @@ from dogwood_lib.programs import ROOT, build_dir, find_program
 from dogwood_lib.results import ResultsFolder
 
 # What applies where no flag is given, with and without --quick.
-FULL = {"depths": [1, 4, 16, 64, 256], "rounds": 5, "seconds": 1.0, "stores": ["rocksdb", "memory"],
+FULL = {"depths": [1, 4, 16, 64, 256], "streams": 2, "rounds": 5, "seconds": 1.0, "stores": ["rocksdb", "memory"],
         "sync": ["on", "off"], "burst_rounds": 50, "entries": [10_000, 10_000_000], "entries_rounds": 15}
-QUICK = {"depths": [1, 16], "rounds": 1, "seconds": 0.05, "stores": ["rocksdb", "memory"], "sync": ["on"],
+QUICK = {"depths": [1, 16], "streams": 2, "rounds": 1, "seconds": 0.05, "stores": ["rocksdb", "memory"], "sync": ["on"],
          "burst_rounds": 3, "entries": [1_000, 5_000], "entries_rounds": 1}
 
 MAX_OTHERS_SHARE = 0.1
@@ -38,6 +38,8 @@ def add_arguments(parser):
     parser.add_argument("--rounds", type=whole(1, 1000, int), metavar="N", help="of everything; default 5")
     parser.add_argument("--depths", type=arguments.list_of(whole(1, MAX_IN_FLIGHT, int)), metavar="N,N",
                         help="requests in flight; default 1,4,16,64,256")
+    parser.add_argument("--streams", type=whole(1, 64, int), metavar="N",
+                        help="over which they are spread, one for each compute node; default 2")
     parser.add_argument("--stores", type=arguments.list_of(arguments.one_of("rocksdb", "memory")), metavar="NAME,NAME",
                         help="rocksdb, memory; default both")
     parser.add_argument("--sync", type=arguments.list_of(arguments.one_of("on", "off")), metavar="on,off",
@@ -65,7 +67,8 @@ def plan_of(given):
     entries = [] if given.no_entries else choose("entries")
     if len(entries) == 1:
         raise AskedWrongly("--entries compares numbers of entries; give at least two, or --no-entries")
-    return Plan(depths=choose("depths"), rounds=choose("rounds"), seconds=choose("seconds"), bytes=given.bytes,
+    return Plan(depths=choose("depths"), streams=choose("streams"), rounds=choose("rounds"),
+                seconds=choose("seconds"), bytes=given.bytes,
                 stores=choose("stores"), syncs=choose("sync"), burst=given.burst, burst_rounds=preset["burst_rounds"],
                 delay_ms=given.delay, entries=entries, entries_rounds=preset["entries_rounds"])
 
@@ -90,7 +93,8 @@ class Progress:
 
 def effective(plan, given):
     """What config.toml says."""
-    return {"command": "bench log", "depths": plan.depths, "rounds": plan.rounds, "seconds": plan.seconds,
+    return {"command": "bench log", "depths": plan.depths, "streams": plan.streams, "rounds": plan.rounds,
+            "seconds": plan.seconds,
             "bytes": plan.bytes, "stores": plan.stores, "sync": plan.syncs, "burst": plan.burst,
             "burst_rounds": plan.burst_rounds, "delay_ms": plan.delay_ms, "entries": plan.entries,
             "entries_rounds": plan.entries_rounds, "data": given.data, "quick": given.quick}

@@ -16,13 +16,14 @@ ENTRIES_DEPTH = 64
 ENTRIES_WARM_UP = 0.05
 ENTRIES_SECONDS = 0.2
 
-PROGRAMS = ("dogwood-storage", "dogwood-bench-log", "dogwood-bench-stream", "dogwood-bench-writer")
+PROGRAMS = ("dogwood-storage", "dogwood-ctl", "dogwood-bench-log", "dogwood-bench-stream", "dogwood-bench-writer")
 
 
 @dataclass(frozen=True)
 class Plan:
     """What is asked for. Memory has nothing to sync, so it appears once, with sync "off"."""
     depths: list
+    streams: int
     rounds: int
     seconds: float
     bytes: int
@@ -42,7 +43,8 @@ class Plan:
 @dataclass
 class Measured:
     """What came out. A sample has series, store, sync, depth, round, per_s and times in microseconds; series are "node",
-    "writer" (one in-process writer, batches of `depth`), "exchange" (empty requests on the stream) and "fdatasync"."""
+    "writer" (one in-process writer, with batches as large as the node's were on average), "exchange" (empty requests on
+    the stream) and "fdatasync"."""
     samples: list = field(default_factory=list)
     burst: dict = None
     entries: list = field(default_factory=list)
@@ -90,35 +92,55 @@ class Bench:
                 str(self.plan.bytes), *map(str, flags)]
 
     def _round(self, number):
-        """All depths, and at each depth all series, in an order that turns from round to round."""
+        """All depths, and at each depth all series, in an order that turns from round to round. The writer comes right
+        after the node, whose batches it imitates."""
         with Fleet(self.log_dir) as fleet:
             echo = fleet.start("exchange", [self.programs["dogwood-bench-stream"], "--listen", "127.0.0.1:0"])
             nodes = {}
             for store, sync in self.plan.configurations():
                 nodes[store, sync], _ = self._start_node(fleet, store, sync, f"storage-{store}-{sync}")
             for depth in self.plan.depths:
-                steps = [("fdatasync", None, None), ("exchange", None, None)]
-                for configuration in self.plan.configurations():
-                    steps += [("writer", *configuration), ("node", *configuration)]
-                turn = (number - 1) * 2 % len(steps)
-                for series, store, sync in steps[turn:] + steps[:turn]:
-                    self.progress(f"round {number} of {self.plan.rounds}, {depth} in flight: {series} "
-                                  f"{describe(store, sync)}")
-                    sample = self._sample(fleet, series, store, sync, depth, echo, nodes.get((store, sync)))
-                    self.measured.samples.append({"series": series, "store": store, "sync": sync, "depth": depth,
-                                                  "round": number, **sample})
+                steps = [("floors", None), *nodes.items()]
+                turn = (number - 1) % len(steps)
+                for configuration, node in steps[turn:] + steps[:turn]:
+                    self.progress(f"round {number} of {self.plan.rounds}, {depth} in flight: "
+                                  f"{describe(*configuration) if node else 'floors'}")
+                    if node:
+                        self._node_and_writer(fleet, node, *configuration, depth, number)
+                    else:
+                        self._floors(fleet, echo, depth, number)
         self._clear()
 
-    def _sample(self, fleet, series, store, sync, depth, echo, node):
-        if series == "node":
-            return self._node(fleet, node, depth)
-        if series == "exchange":
-            return self._exchange(fleet, echo, depth)
-        return self._writer(fleet, series, store, sync, depth)
+    def _add(self, series, store, sync, depth, number, sample):
+        self.measured.samples.append({"series": series, "store": store, "sync": sync, "depth": depth, "round": number,
+                                      **sample})
+        return sample
+
+    def _floors(self, fleet, echo, depth, number):
+        self._add("fdatasync", None, None, depth, number, self._writer(fleet, "fdatasync", None, None, depth))
+        self._add("exchange", None, None, depth, number, self._exchange(fleet, echo, depth))
+
+    def _node_and_writer(self, fleet, node, store, sync, depth, number):
+        sample = self._add("node", store, sync, depth, number, self._node(fleet, node, depth))
+        self._add("writer", store, sync, depth, number,
+                  self._writer(fleet, "writer", store, sync, max(1, round(sample["batch"]))))
+
+    def _streams(self, depth):
+        """A stream without a request would measure nothing."""
+        return ["--streams", str(min(self.plan.streams, depth))]
+
+    def _take_stats(self, fleet, node):
+        """The node's counters since the last time."""
+        return self._tool(fleet, [self.programs["dogwood-ctl"], "--at", node.address, "--run-id", RUN_ID, "--json",
+                                  "stats", "--reset"], START_SECONDS)
 
     def _node(self, fleet, node, depth):
-        command = self._client(node, "--depths", depth, "--seconds", self.plan.seconds, "--buckets")
+        command = self._client(node, "--depths", depth, "--seconds", self.plan.seconds, "--buckets",
+                               *self._streams(depth))
+        self._take_stats(fleet, node)
         answer = self._tool(fleet, command, self.plan.seconds)
+        stats = self._take_stats(fleet, node)
+        answer["batch"] = stats["appended_records"] / stats["batches"]
         wrong = {name: count for name, count in answer["answers"].items() if name != "VOTE_YES"}
         if wrong:
             raise EnvironmentFailure(f"{node.name} answered votes on new transactions with {wrong}; see "
@@ -127,11 +149,12 @@ class Bench:
 
     def _exchange(self, fleet, echo, depth):
         command = [self.programs["dogwood-bench-log"], "--connect", echo.address, "--run-id", STREAM_RUN_ID, "--bytes",
-                   str(self.plan.bytes), "--depths", str(depth), "--seconds", str(self.plan.seconds)]
+                   str(self.plan.bytes), "--depths", str(depth), "--seconds", str(self.plan.seconds),
+                   *self._streams(depth)]
         return self._tool(fleet, command, self.plan.seconds)
 
-    def _writer(self, fleet, series, store, sync, depth):
-        command = [self.programs["dogwood-bench-writer"], "--batches", str(depth), "--seconds", str(self.plan.seconds),
+    def _writer(self, fleet, series, store, sync, batch):
+        command = [self.programs["dogwood-bench-writer"], "--batches", str(batch), "--seconds", str(self.plan.seconds),
                    "--bytes", str(self.plan.bytes)]
         path = None
         if series == "fdatasync":
@@ -145,7 +168,8 @@ class Bench:
         answer = self._tool(fleet, command, self.plan.seconds)
         if path:
             shutil.rmtree(path)
-        return {"per_s": answer["records_per_s"], "p50_us": answer["p50_us"], "p99_us": answer["p99_us"]}
+        return {"per_s": answer["records_per_s"], "p50_us": answer["p50_us"], "p99_us": answer["p99_us"],
+                "batch": batch}
 
     def _tool(self, fleet, command, seconds):
         lines = fleet.run_tool(command, seconds + START_SECONDS)
@@ -201,7 +225,7 @@ class Bench:
 
     def _measure_entries(self, fleet, node, entries, number):
         command = self._client(node, "--depths", ENTRIES_DEPTH, "--warm-up", ENTRIES_WARM_UP, "--seconds",
-                               ENTRIES_SECONDS)
+                               ENTRIES_SECONDS, *self._streams(ENTRIES_DEPTH))
         answer = self._tool(fleet, command, ENTRIES_SECONDS)
         self.measured.entries.append({"entries": entries, "round": number, "depth": ENTRIES_DEPTH, **answer})
 

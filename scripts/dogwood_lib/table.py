@@ -18,6 +18,11 @@ def format_rate(per_second):
     return "" if per_second is None else f"{per_second:,.0f}"
 
 
+def format_batch(records):
+    """A mean size: whole if it is large."""
+    return "" if records is None else f"{records:.0f}" if records >= 10 else f"{records:.1f}"
+
+
 def format_ratio(ratio):
     if ratio is None:
         return ""
