@@ -226,17 +226,35 @@ static void refuse_log(struct peer *peer, uint32_t log)
     dw_conn_close(peer->conn, DW_ERR_ARGUMENT, text);
 }
 
+/* A compute node writes in its own name only: a fence, a denial and a vote are judged by who wrote them.
+ * Tools may write in any. */
+static enum dw_error decode(struct intake *intake, const uint8_t *data, size_t size, const char **wrong)
+{
+    static const struct dw_batch_visitor visitor = {.log_request = take_request};
+    const struct dw_identity *from = dw_conn_peer(intake->peer->conn);
+    struct dw_decoder *decoder = &intake->peer->server->decoder;
+    switch (from->role) {
+    case DW_ROLE_COMPUTE:
+        return dw_decode_batch_of(decoder, from->node, data, size, &visitor, intake, wrong);
+    case DW_ROLE_CLIENT:
+        return dw_decode_batch(decoder, data, size, &visitor, intake, wrong);
+    case DW_ROLE_STORAGE:
+        break;
+    }
+    *wrong = "a message from a storage node, which has no log to write to";
+    return DW_ERR_MALFORMED;
+}
+
 /* Either all requests of a message are submitted, or none. */
 enum dw_error stream_message(void *user, struct dw_conn *conn, const uint8_t *data, size_t size)
 {
-    static const struct dw_batch_visitor visitor = {.log_request = take_request};
     struct server *server = user;
     struct intake intake = {.peer = dw_conn_user(conn)};
     const char *wrong = NULL;
     if (intake.peer == NULL) {
         return DW_ERR_MEMORY;
     }
-    enum dw_error error = dw_decode_batch(&server->decoder, data, size, &visitor, &intake, &wrong);
+    enum dw_error error = decode(&intake, data, size, &wrong);
     if (error == DW_ERR_MALFORMED) {
         refuse(intake.peer, error, wrong);
         return DW_OK;

@@ -4,17 +4,16 @@
  * flight. Both encode and decode with the product's codec and travel on the product's stream. */
 #include "rpc/bench_stream.h"
 
-#include <errno.h>
-#include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/exit_code.h"
+#include "base/flags.h"
 #include "rpc/rpc.h"
 #include "wire/codec.h"
 
-enum { EXIT_ASKED_WRONGLY = 2, EXIT_ENVIRONMENT = 3 };
+#define PROGRAM "dogwood-bench-stream"
 
 static const char usage[] =
     "usage: dogwood-bench-stream --listen HOST:PORT\n"
@@ -75,8 +74,8 @@ static int serve(const char *listen)
     sigaddset(&signals, SIGTERM);
     pthread_sigmask(SIG_BLOCK, &signals, NULL);
     if (dw_rpc_start(&options, &rpc, text, sizeof text) != DW_OK) {
-        fprintf(stderr, "dogwood-bench-stream: %s\n", text);
-        return EXIT_ENVIRONMENT;
+        fprintf(stderr, PROGRAM ": %s\n", text);
+        return DW_EXIT_ENVIRONMENT;
     }
     printf("listening %.*s:%u\n", (int)(strrchr(listen, ':') - listen), listen, dw_rpc_port(rpc));
     fflush(stdout);
@@ -88,79 +87,22 @@ static int serve(const char *listen)
     return 0;
 }
 
-static int refuse(const char *flag, const char *value, const char *range)
-{
-    fprintf(stderr, "dogwood-bench-stream: %s \"%s\" is wrong; give %s\n", flag, value, range);
-    return EXIT_ASKED_WRONGLY;
-}
-
-/* A whole number in [low, high] that ends where `end` says. */
-static bool parse_number(const char *text, unsigned long low, unsigned long high, char end, uint32_t *number,
-                         const char **rest)
-{
-    char *stop;
-    errno = 0;
-    unsigned long value = strtoul(text, &stop, 10);
-    *rest = stop;
-    *number = (uint32_t)value;
-    return text[0] >= '0' && text[0] <= '9' && errno == 0 && value >= low && value <= high &&
-           (*stop == '\0' || *stop == end);
-}
-
-static bool parse_depths(const char *text, struct bench_options *options)
-{
-    options->depth_count = 0;
-    for (;;) {
-        const char *rest;
-        if (options->depth_count == BENCH_MAX_DEPTHS ||
-            !parse_number(text, 1, BENCH_MAX_DEPTH, ',', &options->depths[options->depth_count], &rest)) {
-            return false;
-        }
-        options->depth_count++;
-        if (*rest == '\0') {
-            return true;
-        }
-        text = rest + 1;
-    }
-}
-
-static bool parse_seconds(const char *text, double *seconds)
-{
-    char *stop;
-    *seconds = strtod(text, &stop);
-    return stop != text && *stop == '\0' && *seconds >= 0.05 && *seconds <= 3600;
-}
-
-/* Returns 0, or the exit code of a wrong flag. */
 static int parse(int argc, char **argv, struct bench_options *options, const char **listen)
 {
-    static const struct option flags[] = {
-        {"listen", required_argument, NULL, 'l'}, {"connect", required_argument, NULL, 'c'},
-        {"depths", required_argument, NULL, 'd'}, {"seconds", required_argument, NULL, 's'},
-        {"bytes", required_argument, NULL, 'b'},  {NULL, 0, NULL, 0}};
-    const char *rest;
-    int flag;
-    while ((flag = getopt_long(argc, argv, "", flags, NULL)) != -1) {
-        if (flag == 'l') {
-            *listen = optarg;
-        } else if (flag == 'c') {
-            options->address = optarg;
-        } else if (flag == 'd' && !parse_depths(optarg, options)) {
-            return refuse("--depths", optarg, "at most 32 numbers of 1 to 65536, separated by commas");
-        } else if (flag == 's' && !parse_seconds(optarg, &options->seconds)) {
-            return refuse("--seconds", optarg, "0.05 to 3600");
-        } else if (flag == 'b' && !parse_number(optarg, 0, 65536, '\0', &options->bytes, &rest)) {
-            return refuse("--bytes", optarg, "0 to 65536");
-        } else if (flag == '?') {
-            fputs(usage, stderr);
-            return EXIT_ASKED_WRONGLY;
-        }
+    struct dw_flag flags[] = {
+        {"listen", .text = listen, .rule = &dw_text_listen},
+        {"connect", .text = &options->address},
+        {"depths", .list = options->depths, .list_count = &options->depth_count,
+         .list_size = BENCH_MAX_DEPTHS, .low = 1, .high = BENCH_MAX_DEPTH},
+        {"seconds", .decimal = &options->seconds, .least = 0.05, .most = 3600},
+        {"bytes", .u32 = &options->bytes, .high = 65536},
+        {NULL},
+    };
+    int code = dw_flags_read(PROGRAM, usage, flags, argc, argv, NULL);
+    if (code == DW_FLAGS_GO_ON && (*listen == NULL) == (options->address == NULL)) {
+        return dw_flags_refuse(PROGRAM, "give either --listen or --connect");
     }
-    if (optind < argc || (*listen == NULL) == (options->address == NULL)) {
-        fputs(usage, stderr);
-        return EXIT_ASKED_WRONGLY;
-    }
-    return 0;
+    return code;
 }
 
 int main(int argc, char **argv)
@@ -168,9 +110,9 @@ int main(int argc, char **argv)
     struct bench_options options = {
         .depths = {1, 4, 16, 64, 256}, .depth_count = 5, .seconds = 1, .bytes = 128};
     const char *listen = NULL;
-    int wrong = parse(argc, argv, &options, &listen);
-    if (wrong != 0) {
-        return wrong;
+    int code = parse(argc, argv, &options, &listen);
+    if (code != DW_FLAGS_GO_ON) {
+        return code;
     }
     return listen != NULL ? serve(listen) : bench_client(&options);
 }

@@ -20,6 +20,7 @@ struct dw_conn *conn_open(struct dw_rpc *rpc, bool client)
     atomic_init(&conn->references, 1);
     pthread_mutex_init(&conn->mutex, NULL);
     conn->queue.limit = rpc->options.max_queue_bytes;
+    conn->queue_reserved = rpc->options.reserved_bytes;
     conn->start_tag = (struct rpc_tag){.run = on_start, .owner = conn};
     conn->read_tag = (struct rpc_tag){.run = on_read, .owner = conn};
     conn->write_tag = (struct rpc_tag){.run = on_write, .owner = conn};
@@ -87,7 +88,7 @@ static void flush(struct dw_conn *conn)
     }
 }
 
-enum dw_error dw_conn_send(struct dw_conn *conn, const uint8_t *data, size_t size)
+static enum dw_error send_leaving(struct dw_conn *conn, const uint8_t *data, size_t size, size_t reserved)
 {
     if (size > DW_MAX_MESSAGE) {
         return DW_ERR_TOO_LARGE;
@@ -97,12 +98,27 @@ enum dw_error dw_conn_send(struct dw_conn *conn, const uint8_t *data, size_t siz
     if (!conn->open) {
         error = DW_ERR_CLOSED;
     } else if (size > 0 && conn->writing) {
-        error = rpc_queue_append(&conn->queue, data, size);
+        error = rpc_queue_append(&conn->queue, data, size, reserved);
     } else if (size > 0) {
         start_write(conn, data, size);
     }
     pthread_mutex_unlock(&conn->mutex);
     return error;
+}
+
+enum dw_error dw_conn_send(struct dw_conn *conn, const uint8_t *data, size_t size)
+{
+    return send_leaving(conn, data, size, 0);
+}
+
+enum dw_error dw_conn_send_bulk(struct dw_conn *conn, const uint8_t *data, size_t size)
+{
+    return send_leaving(conn, data, size, conn->queue_reserved);
+}
+
+const struct dw_identity *dw_conn_peer(const struct dw_conn *conn)
+{
+    return &conn->peer;
 }
 
 void conn_read(struct dw_conn *conn)
@@ -119,8 +135,9 @@ void conn_up(struct dw_conn *conn, const struct dw_identity *peer)
     conn->open = true;
     pthread_mutex_unlock(&conn->mutex);
     conn->up = true;
+    conn->peer = *peer;
     if (conn->rpc->options.handlers.on_up != NULL) {
-        conn->rpc->options.handlers.on_up(conn->rpc->options.user, conn, peer);
+        conn->rpc->options.handlers.on_up(conn->rpc->options.user, conn, &conn->peer);
     }
 }
 

@@ -8,6 +8,7 @@ static const char key_role[] = "dw-role";
 static const char key_node[] = "dw-node";
 static const char key_run_id[] = "dw-run-id";
 static const char key_version[] = "dw-version";
+static const char key_protocol[] = "dw-protocol";
 
 enum { VERSION = 32 };
 
@@ -24,11 +25,22 @@ static const char *role_name(enum dw_role role)
     return "unknown";
 }
 
-bool rpc_run_id_valid(const char *run_id)
+/* What may stand in metadata, and in a line that quotes it. */
+static bool is_plain(const char *word, size_t longest)
 {
     static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
-    size_t length = strnlen(run_id, DW_MAX_RUN_ID + 1);
-    return length <= DW_MAX_RUN_ID && strspn(run_id, allowed) == length;
+    size_t length = strnlen(word, longest + 1);
+    return length <= longest && strspn(word, allowed) == length;
+}
+
+bool rpc_run_id_valid(const char *run_id)
+{
+    return is_plain(run_id, DW_MAX_RUN_ID);
+}
+
+bool rpc_protocol_valid(const char *protocol)
+{
+    return is_plain(protocol, DW_MAX_PROTOCOL);
 }
 
 void rpc_identity_text(const struct dw_identity *identity, char *text, size_t text_size)
@@ -54,6 +66,7 @@ void rpc_hello_fill(struct rpc_hello *hello, const struct dw_identity *self)
     hello->items[1] = item(key_node, node);
     hello->items[2] = item(key_run_id, self->run_id);
     hello->items[3] = item(key_version, DW_VERSION);
+    hello->items[4] = item(key_protocol, self->protocol);
 }
 
 void rpc_hello_release(struct rpc_hello *hello)
@@ -103,11 +116,14 @@ static bool parse(const grpc_metadata_array *metadata, struct dw_identity *peer,
     return find(metadata, key_role, role, sizeof role) && parse_role(role, &peer->role) &&
            find(metadata, key_node, node, sizeof node) && parse_node(node, &peer->node) &&
            find(metadata, key_run_id, peer->run_id, sizeof peer->run_id) && rpc_run_id_valid(peer->run_id) &&
-           find(metadata, key_version, version, VERSION);
+           find(metadata, key_version, version, VERSION) &&
+           find(metadata, key_protocol, peer->protocol, sizeof peer->protocol) &&
+           rpc_protocol_valid(peer->protocol);
 }
 
-/* Compares version and run id of a caller and a server; on a mismatch *text names both sides. A client, and
- * only a client, may leave its run id empty and so talk with any deployment. */
+/* Compares version, run id and, between compute nodes, the protocol of a caller and a server; on a mismatch
+ * *text names both sides. A client, and only a client, may leave its run id empty and so talk with any
+ * deployment. */
 static bool same_deployment(const struct dw_identity *caller, const char *caller_version,
                             const struct dw_identity *server, const char *server_version, char *text,
                             size_t text_size)
@@ -125,6 +141,14 @@ static bool same_deployment(const struct dw_identity *caller, const char *caller
     if (!any && strcmp(caller->run_id, server->run_id) != 0) {
         snprintf(text, text_size, "run id \"%s\" of %s is refused by %s, whose run id is \"%s\"",
                  caller->run_id, from, at, server->run_id);
+        return false;
+    }
+    bool both_commit = caller->role == DW_ROLE_COMPUTE && server->role == DW_ROLE_COMPUTE;
+    if (both_commit && strcmp(caller->protocol, server->protocol) != 0) {
+        snprintf(text, text_size,
+                 "protocol \"%s\" of %s is refused by %s, whose protocol is \"%s\"; start both with the same "
+                 "--protocol",
+                 caller->protocol, from, at, server->protocol);
         return false;
     }
     return true;

@@ -70,12 +70,14 @@ struct dw_conn {
     grpc_call *call;
     grpc_byte_buffer *outgoing;
     struct rpc_queue queue;
+    size_t queue_reserved; /* what dw_conn_send_bulk leaves free; constant */
 
     /* The loop thread's own. */
     bool client;
-    bool up;       /* on_up was called, on_down not yet */
-    bool finished; /* the call's status is known: nothing but stragglers can come */
-    bool held;     /* `incoming` is to be delivered again */
+    struct dw_identity peer; /* of the last on_up */
+    bool up;                 /* on_up was called, on_down not yet */
+    bool finished;           /* the call's status is known: nothing but stragglers can come */
+    bool held;               /* `incoming` is to be delivered again */
     enum dw_error reason;
     char text[RPC_TEXT];
     grpc_byte_buffer *incoming;
@@ -122,7 +124,7 @@ void rpc_args_client(struct rpc_args *args, uint32_t keepalive_ms, uint32_t reco
 void rpc_silence(void);
 
 /* handshake.c: who is who, in the initial metadata of both sides. */
-enum { RPC_HELLO_ITEMS = 4 };
+enum { RPC_HELLO_ITEMS = 5 };
 struct rpc_hello {
     grpc_metadata items[RPC_HELLO_ITEMS];
 };
@@ -131,6 +133,8 @@ void rpc_hello_fill(struct rpc_hello *hello, const struct dw_identity *self);
 void rpc_hello_release(struct rpc_hello *hello);
 /* A run id that may be sent: empty, or letters, digits, '.', '_' and '-'. */
 bool rpc_run_id_valid(const char *run_id);
+/* The same of a protocol's name. */
+bool rpc_protocol_valid(const char *protocol);
 /* Reads who sent the metadata; true if `self`, as a server, may talk with it. Else *text names both sides. */
 bool rpc_hello_accept(const struct dw_identity *self, const grpc_metadata_array *metadata,
                       struct dw_identity *peer, char *text, size_t text_size);

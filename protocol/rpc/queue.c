@@ -52,11 +52,12 @@ static void chunk_link(struct rpc_queue *queue, struct rpc_chunk *chunk)
     queue->tail = chunk;
 }
 
-enum dw_error rpc_queue_append(struct rpc_queue *queue, const uint8_t *data, size_t size)
+enum dw_error rpc_queue_append(struct rpc_queue *queue, const uint8_t *data, size_t size, size_t reserved)
 {
     DW_ASSERT(size > 0 && size <= DW_MAX_MESSAGE);
     DW_ASSERT(queue->size <= queue->limit);
-    if (size > queue->limit - queue->size) {
+    size_t room = queue->limit - queue->size;
+    if (room < reserved || size > room - reserved) {
         return DW_ERR_FULL;
     }
     struct rpc_chunk *chunk = queue->tail;

@@ -20,8 +20,10 @@ struct rpc_queue {
     size_t limit;
 };
 
-/* Appends one send whole. DW_ERR_FULL or DW_ERR_MEMORY: nothing was appended. */
-DW_MUST_CHECK enum dw_error rpc_queue_append(struct rpc_queue *queue, const uint8_t *data, size_t size);
+/* Appends one send whole, if `reserved` bytes of the limit stay free behind it. DW_ERR_FULL or DW_ERR_MEMORY:
+ * nothing was appended. */
+DW_MUST_CHECK enum dw_error rpc_queue_append(struct rpc_queue *queue, const uint8_t *data, size_t size,
+                                             size_t reserved);
 
 /* The oldest message, or NULL. It belongs to the caller, who gives it back with rpc_queue_recycle. */
 struct rpc_chunk *rpc_queue_take(struct rpc_queue *queue);

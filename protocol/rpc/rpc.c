@@ -23,6 +23,11 @@ static enum dw_error check_options(const struct dw_rpc_options *options, char *t
                  DW_MAX_RUN_ID);
         return DW_ERR_ARGUMENT;
     }
+    if (!rpc_protocol_valid(options->self.protocol)) {
+        snprintf(text, text_size, "the protocol's name must be at most %d letters, digits, '.', '_' or '-'",
+                 DW_MAX_PROTOCOL);
+        return DW_ERR_ARGUMENT;
+    }
     if (options->self.run_id[0] == '\0' && options->self.role != DW_ROLE_CLIENT) {
         snprintf(text, text_size, "the run id is empty; give this node the run id of its deployment");
         return DW_ERR_ARGUMENT;
@@ -39,6 +44,8 @@ static struct dw_rpc *allocate(const struct dw_rpc_options *options)
     rpc->options = *options;
     rpc->options.listen = NULL;
     rpc->options.max_queue_bytes = options->max_queue_bytes ? options->max_queue_bytes : DEFAULT_QUEUE_BYTES;
+    rpc->options.reserved_bytes =
+        options->reserved_bytes ? options->reserved_bytes : rpc->options.max_queue_bytes / 4;
     rpc->options.reconnect_ms = options->reconnect_ms ? options->reconnect_ms : DEFAULT_RECONNECT_MS;
     rpc->options.keepalive_ms = options->keepalive_ms ? options->keepalive_ms : DEFAULT_KEEPALIVE_MS;
     rpc->due_us = UINT64_MAX;

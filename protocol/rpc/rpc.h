@@ -9,9 +9,10 @@
  * on its way goes out as one message, in order. wire/codec.h fills and reads the bytes (concatenated items of
  * a Batch).
  *
- * Hand-shake: a client tells role, node, run id and version in the call's metadata; the server compares run
- * id and version and refuses a stranger with a status that names both sides. A client also learns who
- * answered, and drops a peer that is not the one that it expected.
+ * Hand-shake: a client tells role, node, run id, version and commit protocol in the call's metadata; the
+ * server compares run id and version, between compute nodes the protocol too, and refuses a stranger with a
+ * status that names both sides. A client also learns who answered, and drops a peer that is not the one that
+ * it expected.
  */
 #ifndef DW_RPC_RPC_H
 #define DW_RPC_RPC_H
@@ -33,11 +34,16 @@ enum dw_role {
     DW_ROLE_CLIENT = 3, /* dogwood-ctl, bench programs, tests: no node number to be unique */
 };
 
+enum { DW_MAX_PROTOCOL = 31 }; /* characters of a protocol's name */
+
 /* Who an endpoint says it is. */
 struct dw_identity {
     enum dw_role role;
     uint32_t node;
     char run_id[DW_MAX_RUN_ID + 1];
+    /* How a compute node commits; empty for all others. Two compute nodes must agree in it: a vote, a
+     * decision or a silence means another thing in each protocol. */
+    char protocol[DW_MAX_PROTOCOL + 1];
 };
 
 /* The answer of a unary handler: a packed message (rpc frees it with free()), or an error with its one-line
@@ -81,9 +87,11 @@ struct dw_rpc_handlers {
 };
 
 struct dw_rpc_options {
-    struct dw_identity self; /* run id: letters, digits, '.', '_', '-'; empty, for a client only, means any */
+    struct dw_identity self; /* run id, protocol: letters, digits, '.', '_', '-'; an empty run id, for a
+                                client only, means any */
     const char *listen;      /* "127.0.0.1:0", or NULL for an endpoint without a server; copied */
     size_t max_queue_bytes;  /* bound of what may wait in one connection; 0: 64 MiB */
+    size_t reserved_bytes;   /* of these, what dw_conn_send_bulk leaves free; 0: a quarter */
     uint32_t reconnect_ms;   /* back-off between attempts; 0: 100 */
     uint32_t keepalive_ms;   /* ping interval; a silent peer is dropped after one more; 0: 2000 */
     struct dw_rpc_handlers handlers;
@@ -109,6 +117,13 @@ DW_MUST_CHECK enum dw_error dw_rpc_connect(struct dw_rpc *rpc, const char *addre
  * DW_ERR_FULL if the bound would be passed: nothing was queued. A message that was accepted may still be
  * lost. From any thread. */
 DW_MUST_CHECK enum dw_error dw_conn_send(struct dw_conn *conn, const uint8_t *data, size_t size);
+
+/* The same for what may be refused first: DW_ERR_FULL also if less than `reserved_bytes` would be left for
+ * dw_conn_send. From any thread. */
+DW_MUST_CHECK enum dw_error dw_conn_send_bulk(struct dw_conn *conn, const uint8_t *data, size_t size);
+
+/* Who is at the other end, as in on_up: from on_up to the end of on_down. On the loop thread only. */
+const struct dw_identity *dw_conn_peer(const struct dw_conn *conn);
 
 /* Called within on_message, which then returns DW_OK: the message cannot be taken now. It is kept, and
  * nothing more is read, so that the peer's sends come to wait; dw_conn_resume delivers it again and reads on.

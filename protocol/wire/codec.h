@@ -133,4 +133,11 @@ DW_MUST_CHECK enum dw_error dw_decode_batch(struct dw_decoder *decoder, const ui
                                             const struct dw_batch_visitor *visitor, void *user,
                                             const char **text);
 
+/* The same for a batch that compute node `sender` is known to have sent: one in which a log request's writer,
+ * or the sender of a commit message or of an access request, is another node is malformed. */
+DW_MUST_CHECK enum dw_error dw_decode_batch_of(struct dw_decoder *decoder, uint32_t sender,
+                                               const uint8_t *data, size_t size,
+                                               const struct dw_batch_visitor *visitor, void *user,
+                                               const char **text);
+
 #endif

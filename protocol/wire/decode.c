@@ -116,7 +116,19 @@ static const char *check_known(const ProtobufCMessage *item)
     return item->n_unknown_fields != 0 ? "unknown field" : NULL;
 }
 
-static const char *check_log_traffic(const Dogwood__V1__Batch *batch, const struct dw_batch_visitor *visitor)
+/* Who must have sent a batch, if that is known: on its stream nobody speaks for another node. */
+struct sender {
+    bool known;
+    uint32_t node;
+};
+
+static bool is_forged(struct sender sender, uint32_t claimed)
+{
+    return sender.known && claimed != sender.node;
+}
+
+static const char *check_log_traffic(const Dogwood__V1__Batch *batch, struct sender sender,
+                                     const struct dw_batch_visitor *visitor)
 {
     const char *wrong = NULL;
     if (batch->n_log_requests != 0 && visitor->log_request == NULL) {
@@ -126,6 +138,9 @@ static const char *check_log_traffic(const Dogwood__V1__Batch *batch, const stru
         struct dw_wire_log_request request = log_request_in(batch->log_requests[i]);
         wrong = check_known(&batch->log_requests[i]->base);
         wrong = wrong != NULL ? wrong : dw_check_log_request(&request);
+        if (wrong == NULL && is_forged(sender, request.request.writer)) {
+            wrong = "log request: the writer is not the node that sent it";
+        }
     }
     if (batch->n_log_replies != 0 && visitor->log_reply == NULL) {
         return "log replies are not awaited here";
@@ -138,7 +153,8 @@ static const char *check_log_traffic(const Dogwood__V1__Batch *batch, const stru
     return wrong;
 }
 
-static const char *check_messages(const Dogwood__V1__Batch *batch, const struct dw_batch_visitor *visitor)
+static const char *check_messages(const Dogwood__V1__Batch *batch, struct sender sender,
+                                  const struct dw_batch_visitor *visitor)
 {
     const char *wrong = NULL;
     if (batch->n_commit_messages != 0 && visitor->message == NULL) {
@@ -149,11 +165,14 @@ static const char *check_messages(const Dogwood__V1__Batch *batch, const struct 
         struct dw_token token = message_token_in(batch->commit_messages[i]);
         wrong = check_known(&batch->commit_messages[i]->base);
         wrong = wrong != NULL ? wrong : dw_check_message(&message, &token);
+        if (wrong == NULL && is_forged(sender, message.from)) {
+            wrong = "commit message: the sender is not the node that sent it";
+        }
     }
     return wrong;
 }
 
-static const char *check_one_access_request(const Dogwood__V1__AccessRequest *item)
+static const char *check_one_access_request(const Dogwood__V1__AccessRequest *item, struct sender sender)
 {
     struct dw_wire_access_request request = access_request_in(item);
     const char *wrong = check_known(&item->base);
@@ -163,10 +182,13 @@ static const char *check_one_access_request(const Dogwood__V1__AccessRequest *it
         wrong = check_known(&item->accesses[i]->base);
         wrong = wrong != NULL ? wrong : dw_check_access(&access);
     }
+    if (wrong == NULL && is_forged(sender, request.from)) {
+        wrong = "access request: the sender is not the node that sent it";
+    }
     return wrong;
 }
 
-static const char *check_access_traffic(const Dogwood__V1__Batch *batch,
+static const char *check_access_traffic(const Dogwood__V1__Batch *batch, struct sender sender,
                                         const struct dw_batch_visitor *visitor)
 {
     const char *wrong = NULL;
@@ -174,7 +196,7 @@ static const char *check_access_traffic(const Dogwood__V1__Batch *batch,
         return "access requests are not served here";
     }
     for (size_t i = 0; i < batch->n_access_requests && wrong == NULL; i++) {
-        wrong = check_one_access_request(batch->access_requests[i]);
+        wrong = check_one_access_request(batch->access_requests[i], sender);
     }
     if (batch->n_access_replies != 0 && visitor->access_reply == NULL) {
         return "access replies are not awaited here";
@@ -187,12 +209,13 @@ static const char *check_access_traffic(const Dogwood__V1__Batch *batch,
     return wrong;
 }
 
-static const char *check_batch(const Dogwood__V1__Batch *batch, const struct dw_batch_visitor *visitor)
+static const char *check_batch(const Dogwood__V1__Batch *batch, struct sender sender,
+                               const struct dw_batch_visitor *visitor)
 {
     const char *wrong = check_known(&batch->base);
-    wrong = wrong != NULL ? wrong : check_log_traffic(batch, visitor);
-    wrong = wrong != NULL ? wrong : check_messages(batch, visitor);
-    return wrong != NULL ? wrong : check_access_traffic(batch, visitor);
+    wrong = wrong != NULL ? wrong : check_log_traffic(batch, sender, visitor);
+    wrong = wrong != NULL ? wrong : check_messages(batch, sender, visitor);
+    return wrong != NULL ? wrong : check_access_traffic(batch, sender, visitor);
 }
 
 /* Arrays that protobuf-c holds as pointers are laid out flat for the visitor; one scratch serves all items,
@@ -266,8 +289,9 @@ static enum dw_error malformed(const char **text, const char *wrong)
     return DW_ERR_MALFORMED;
 }
 
-enum dw_error dw_decode_batch(struct dw_decoder *decoder, const uint8_t *data, size_t size,
-                              const struct dw_batch_visitor *visitor, void *user, const char **text)
+static enum dw_error decode(struct dw_decoder *decoder, struct sender sender, const uint8_t *data,
+                            size_t size, const struct dw_batch_visitor *visitor, void *user,
+                            const char **text)
 {
     if (size > DW_MAX_MESSAGE) {
         return malformed(text, "batch: longer than a message may be");
@@ -288,10 +312,23 @@ enum dw_error dw_decode_batch(struct dw_decoder *decoder, const uint8_t *data, s
     if (batch == NULL) {
         return malformed(text, "batch: not a protobuf message");
     }
-    const char *wrong = check_batch(batch, visitor);
+    const char *wrong = check_batch(batch, sender, visitor);
     if (wrong != NULL) {
         return malformed(text, wrong);
     }
     visit_batch(batch, visitor, user);
     return DW_OK;
+}
+
+enum dw_error dw_decode_batch(struct dw_decoder *decoder, const uint8_t *data, size_t size,
+                              const struct dw_batch_visitor *visitor, void *user, const char **text)
+{
+    return decode(decoder, (struct sender){.known = false}, data, size, visitor, user, text);
+}
+
+enum dw_error dw_decode_batch_of(struct dw_decoder *decoder, uint32_t sender, const uint8_t *data,
+                                 size_t size, const struct dw_batch_visitor *visitor, void *user,
+                                 const char **text)
+{
+    return decode(decoder, (struct sender){.known = true, .node = sender}, data, size, visitor, user, text);
 }

@@ -39,13 +39,14 @@ struct outcome {
 static void run(grpc_call *call, grpc_completion_queue *queue, const struct raw_call *what,
                 struct outcome *outcome)
 {
-    grpc_metadata items[4];
+    grpc_metadata items[5];
     size_t count = 0;
     if (what->run_id != NULL) {
         items[count++] = item("dw-role", what->role != NULL ? what->role : "compute");
         items[count++] = item("dw-node", what->node != NULL ? what->node : "3");
         items[count++] = item("dw-run-id", what->run_id);
         items[count++] = item("dw-version", what->version);
+        items[count++] = item("dw-protocol", what->protocol != NULL ? what->protocol : "");
     }
     grpc_byte_buffer *message = zeros(what->message_size);
     grpc_op ops[6] = {{.op = GRPC_OP_SEND_INITIAL_METADATA,

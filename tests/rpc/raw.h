@@ -10,7 +10,8 @@ struct raw_call {
     const char *version;
     const char *role;
     const char *node;
-    size_t message_size; /* zero bytes to send as one message */
+    const char *protocol; /* NULL: empty */
+    size_t message_size;  /* zero bytes to send as one message */
 };
 
 /* Calls, sends one message, closes its side, and waits for the status; returns it and its text. */

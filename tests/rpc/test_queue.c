@@ -32,8 +32,8 @@ static void small_sends_join(void **state)
     struct rpc_queue queue = {.limit = 100};
     assert_null(rpc_queue_take(&queue));
     for (int round = 0; round < 3; round++) {
-        assert_int_equal(rpc_queue_append(&queue, (const uint8_t *)"abc", 3), DW_OK);
-        assert_int_equal(rpc_queue_append(&queue, (const uint8_t *)"defg", 4), DW_OK);
+        assert_int_equal(rpc_queue_append(&queue, (const uint8_t *)"abc", 3, 0), DW_OK);
+        assert_int_equal(rpc_queue_append(&queue, (const uint8_t *)"defg", 4, 0), DW_OK);
         assert_message(&queue, 7, 'a', 'g');
         assert_null(rpc_queue_take(&queue));
         assert_int_equal(queue.size, 0);
@@ -48,7 +48,7 @@ static void messages_are_cut_between_sends(void **state)
     uint8_t *bytes = malloc(3 * MIB);
     for (uint8_t i = 1; i <= 4; i++) {
         memset(bytes, i, 3 * MIB);
-        assert_int_equal(rpc_queue_append(&queue, bytes, i == 2 ? MIB : 3 * MIB), DW_OK);
+        assert_int_equal(rpc_queue_append(&queue, bytes, i == 2 ? MIB : 3 * MIB, 0), DW_OK);
     }
     /* 3 + 1 MiB fill one message exactly; the next two do not fit together. */
     assert_message(&queue, 4 * MIB, 1, 2);
@@ -63,15 +63,33 @@ static void bound_holds_and_refuses_whole(void **state)
 {
     (void)state;
     struct rpc_queue queue = {.limit = 10};
-    assert_int_equal(rpc_queue_append(&queue, (const uint8_t *)"123456", 6), DW_OK);
-    assert_int_equal(rpc_queue_append(&queue, (const uint8_t *)"abcde", 5), DW_ERR_FULL);
-    assert_int_equal(rpc_queue_append(&queue, (const uint8_t *)"wxyz", 4), DW_OK);
-    assert_int_equal(rpc_queue_append(&queue, (const uint8_t *)"!", 1), DW_ERR_FULL);
+    assert_int_equal(rpc_queue_append(&queue, (const uint8_t *)"123456", 6, 0), DW_OK);
+    assert_int_equal(rpc_queue_append(&queue, (const uint8_t *)"abcde", 5, 0), DW_ERR_FULL);
+    assert_int_equal(rpc_queue_append(&queue, (const uint8_t *)"wxyz", 4, 0), DW_OK);
+    assert_int_equal(rpc_queue_append(&queue, (const uint8_t *)"!", 1, 0), DW_ERR_FULL);
     assert_message(&queue, 10, '1', 'z');
-    assert_int_equal(rpc_queue_append(&queue, (const uint8_t *)"!", 1), DW_OK);
+    assert_int_equal(rpc_queue_append(&queue, (const uint8_t *)"!", 1, 0), DW_OK);
     rpc_queue_clear(&queue);
     assert_int_equal(queue.size, 0);
     assert_null(rpc_queue_take(&queue));
+}
+
+/* Bulk leaves the reserve to others, however much of it they have taken already. */
+static void a_reserve_is_left_free(void **state)
+{
+    (void)state;
+    struct rpc_queue queue = {.limit = 10};
+    assert_int_equal(rpc_queue_append(&queue, (const uint8_t *)"bulkbul", 7, 4), DW_ERR_FULL);
+    assert_int_equal(rpc_queue_append(&queue, (const uint8_t *)"bulkbu", 6, 4), DW_OK);
+    assert_int_equal(rpc_queue_append(&queue, (const uint8_t *)"!", 1, 4), DW_ERR_FULL);
+    assert_int_equal(rpc_queue_append(&queue, (const uint8_t *)"ab", 2, 0), DW_OK);
+    assert_int_equal(rpc_queue_append(&queue, (const uint8_t *)"!", 1, 4), DW_ERR_FULL);
+    assert_int_equal(rpc_queue_append(&queue, (const uint8_t *)"cd", 2, 0), DW_OK);
+    assert_int_equal(rpc_queue_append(&queue, (const uint8_t *)"!", 1, 0), DW_ERR_FULL);
+    assert_message(&queue, 10, 'b', 'd');
+    assert_int_equal(rpc_queue_append(&queue, (const uint8_t *)"!", 1, 10), DW_ERR_FULL);
+    assert_int_equal(rpc_queue_append(&queue, (const uint8_t *)"!", 1, 11), DW_ERR_FULL);
+    rpc_queue_clear(&queue);
 }
 
 int main(void)
@@ -80,6 +98,7 @@ int main(void)
         cmocka_unit_test(small_sends_join),
         cmocka_unit_test(messages_are_cut_between_sends),
         cmocka_unit_test(bound_holds_and_refuses_whole),
+        cmocka_unit_test(a_reserve_is_left_free),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -107,6 +107,43 @@ static void queue_is_bounded(void **state)
     endpoint_stop(server);
 }
 
+/* Bulk is refused while there is room for others yet, and what they send arrives. */
+static void bulk_leaves_room_for_others(void **state)
+{
+    (void)state;
+    enum { PIECE = 50 * 1000, BOUND = 1000 * 1000, RESERVED = 200 * 1000 };
+    struct endpoint *server = server_start();
+    struct dw_rpc_options options = endpoint_options(DW_ROLE_COMPUTE, 3, NULL);
+    options.max_queue_bytes = BOUND;
+    options.reserved_bytes = RESERVED;
+    struct endpoint *client = endpoint_start(&options);
+    (void)client_connect(client, server->address);
+    AWAIT(client, e->ups == 1);
+    endpoint_set(server, &server->block, true);
+    uint8_t *piece = calloc(1, PIECE);
+    assert_int_equal(dw_conn_send(client->conn, piece, 1), DW_OK);
+    AWAIT(server, e->blocked);
+    /* What the sockets take drains in steps: only when the reserve's room is there to the byte is it full. */
+    size_t accepted = 1;
+    unsigned small = 0;
+    while (small < RESERVED / PIECE && accepted < 200 * (size_t)BOUND) {
+        enum dw_error error = dw_conn_send_bulk(client->conn, piece, PIECE);
+        accepted += error == DW_OK ? PIECE : 0;
+        small = error == DW_ERR_FULL ? small : 0;
+        if (error == DW_ERR_FULL) {
+            assert_int_equal(dw_conn_send(client->conn, piece, PIECE), DW_OK);
+            accepted += PIECE;
+            small++;
+        }
+    }
+    assert_int_equal(small, RESERVED / PIECE);
+    endpoint_set(server, &server->block, false);
+    AWAIT(server, e->size == accepted);
+    free(piece);
+    endpoint_stop(client);
+    endpoint_stop(server);
+}
+
 static void assert_unharmed(struct pair *pair)
 {
     endpoint_set(pair->server, &pair->server->echo, true);
@@ -287,6 +324,7 @@ int main(void)
         cmocka_unit_test(client_waits_for_a_server),
         PAIR_TEST(sends_after_the_end_are_refused),
         cmocka_unit_test(queue_is_bounded),
+        cmocka_unit_test(bulk_leaves_room_for_others),
         PAIR_TEST(oversized_message_closes_only_its_stream),
         PAIR_TEST(malformed_message_closes_only_its_stream),
         PAIR_TEST(closing_gives_the_words),

@@ -310,6 +310,46 @@ static void accesses(void **state)
     free(value);
 }
 
+static enum dw_error decode_from(const struct sample *sample, uint32_t sender, struct visits *visits,
+                                 const char **text)
+{
+    struct dw_decoder decoder = {0};
+    size_t size = dogwood__v1__batch__get_packed_size(&sample->batch);
+    uint8_t *bytes = malloc(size);
+    assert_non_null(bytes);
+    dogwood__v1__batch__pack(&sample->batch, bytes);
+    enum dw_error error = dw_decode_batch_of(&decoder, sender, bytes, size, &all_kinds, visits, text);
+    free(bytes);
+    dw_decoder_close(&decoder);
+    return error;
+}
+
+/* On the stream of one node nobody speaks for another. */
+static void senders(void **state)
+{
+    struct sample *sample = *state;
+    uint32_t *const claims[] = {&sample->log_request.writer, &sample->message.from,
+                                &sample->access_request.from};
+    static const char *const items[] = {"log request: the writer is not", "commit message: the sender is not",
+                                        "access request: the sender is not"};
+    for (size_t i = 0; i < 3; i++) {
+        *claims[i] = 2;
+    }
+    struct visits visits = {0};
+    const char *text = "";
+    assert_int_equal(decode_from(sample, 2, &visits, &text), DW_OK);
+    assert_int_equal(visits.count, 5);
+    for (size_t i = 0; i < 3; i++) {
+        *claims[i] = 3;
+        visits.count = 0;
+        assert_int_equal(decode_from(sample, 2, &visits, &text), DW_ERR_MALFORMED);
+        assert_int_equal(visits.count, 0);
+        assert_non_null(strstr(text, items[i]));
+        good(sample);
+        *claims[i] = 2;
+    }
+}
+
 static void unknown_fields(void **state)
 {
     struct sample *sample = *state;
@@ -381,6 +421,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(message_values_by_kind, set_up, tear_down),
         cmocka_unit_test_setup_teardown(vote_request_lists_the_receiver, set_up, tear_down),
         cmocka_unit_test_setup_teardown(accesses, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(senders, set_up, tear_down),
         cmocka_unit_test_setup_teardown(unknown_fields, set_up, tear_down),
         cmocka_unit_test_setup_teardown(kinds_that_nobody_serves, set_up, tear_down),
         cmocka_unit_test(encoder_refuses_what_the_decoder_would),
