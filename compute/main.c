@@ -6,9 +6,8 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "base/exit_code.h"
 #include "compute/options.h"
-
-enum { EXIT_GOOD = 0, EXIT_ASKED_WRONGLY = 2, EXIT_ENVIRONMENT = 3 };
 
 /* --- callbacks of the loop thread --- */
 
@@ -196,7 +195,7 @@ static int serve(struct runtime *runtime, const sigset_t *signals)
     }
     if (error != DW_OK) {
         fprintf(stderr, "dogwood-compute: %s\n", text);
-        return EXIT_ENVIRONMENT;
+        return DW_EXIT_ENVIRONMENT;
     }
     print_listening(runtime);
     int signal = 0;
@@ -231,7 +230,7 @@ int main(int argc, char **argv)
     struct options options;
     struct cluster cluster;
     enum options_result result = options_read(argc, argv, &options);
-    int code = result == OPTIONS_DONE ? EXIT_GOOD : EXIT_ASKED_WRONGLY;
+    int code = result == OPTIONS_DONE ? DW_EXIT_GOOD : DW_EXIT_ASKED_WRONGLY;
     if (result == OPTIONS_GOOD && check_options(&options, &cluster)) {
         /* Before gRPC starts threads, which inherit the mask. */
         sigset_t signals;

@@ -3,7 +3,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -13,8 +12,14 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "base/exit_code.h"
+#include "base/flags.h"
 #include "base/limits.h"
 #include "storage/log_service.h"
+
+#define PROGRAM "dogwood-bench-writer"
+
+enum { MAX_BATCHES = 16, MAX_BATCH = 4096 };
 
 enum mode { MODE_STORE, MODE_FDATASYNC, MODE_SERVICE, MODE_ENTRIES };
 
@@ -22,8 +27,8 @@ struct settings {
     enum mode mode;
     const char *data; /* NULL: the memory store */
     bool sync;
-    size_t bytes;
-    size_t batches[16];
+    uint32_t bytes;
+    uint32_t batches[MAX_BATCHES];
     size_t batch_count;
     double seconds;
     uint64_t entries;
@@ -72,17 +77,17 @@ static void print_times(const char *mode, size_t batch, double records_per_s, co
     fflush(stdout);
 }
 
-static _Noreturn void die(int code, const char *text)
+static _Noreturn void die(const char *text)
 {
-    fprintf(stderr, "dogwood-bench-writer: %s\n", text);
-    exit(code);
+    fprintf(stderr, PROGRAM ": %s\n", text);
+    exit(DW_EXIT_ENVIRONMENT);
 }
 
 static struct times *make_times(void)
 {
     struct times *times = calloc(1, sizeof *times);
     if (times == NULL) {
-        die(3, "out of memory");
+        die("out of memory");
     }
     return times;
 }
@@ -93,10 +98,10 @@ static struct dw_log_store *open_store(const struct settings *settings)
     struct dw_log_store *store = settings->data == NULL ? dw_memory_store_open() : NULL;
     if (settings->data != NULL &&
         dw_rocksdb_store_open(settings->data, "bench", 0, &store, text, sizeof text) != DW_OK) {
-        die(3, text);
+        die(text);
     }
     if (store == NULL) {
-        die(3, "out of memory");
+        die("out of memory");
     }
     return store;
 }
@@ -117,13 +122,13 @@ static void ignore_fence(void *user, const struct dw_stored_fence *fence)
 /* One writer and its store, with nothing around them. */
 static void bench_store(const struct settings *settings, size_t batch)
 {
-    static struct dw_stored_record records[4096];
+    static struct dw_stored_record records[MAX_BATCH];
     static uint8_t redo[DW_MAX_REDO];
     struct times *times = make_times();
     struct dw_log_store *store = open_store(settings);
     uint64_t position = 0;
     if (store->ops->load(store, ignore_fence, ignore_record, &position) != DW_OK) {
-        die(3, store->ops->error_text(store));
+        die(store->ops->error_text(store));
     }
     uint64_t start = now_ns();
     uint64_t end = start;
@@ -140,7 +145,7 @@ static void bench_store(const struct settings *settings, size_t batch)
         }
         if (store->ops->append(store, records, batch, NULL, 0, settings->sync) != DW_OK ||
             store->ops->acknowledge(store, position) != DW_OK) {
-            die(3, store->ops->error_text(store));
+            die(store->ops->error_text(store));
         }
         end = now_ns();
         times_add(times, end - before);
@@ -160,7 +165,7 @@ static void bench_fdatasync(const struct settings *settings, size_t batch)
     snprintf(path, sizeof path, "%s/floor", settings->data == NULL ? "." : settings->data);
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     if (fd < 0 || data == NULL) {
-        die(3, strerror(errno));
+        die(strerror(errno));
     }
     uint64_t start = now_ns();
     uint64_t end = start;
@@ -168,7 +173,7 @@ static void bench_fdatasync(const struct settings *settings, size_t batch)
         uint64_t before = end;
         size_t size = batch * settings->bytes;
         if (write(fd, data, size) != (ssize_t)size || fdatasync(fd) != 0) {
-            die(3, strerror(errno));
+            die(strerror(errno));
         }
         end = now_ns();
         times_add(times, end - before);
@@ -250,7 +255,7 @@ static void submit_votes(struct client *client, const size_t *places, size_t cou
     }
     enum dw_error error = dw_log_service_submit(client->service, client->submissions, count);
     if (error != DW_OK) {
-        die(3, dw_error_text(error));
+        die(dw_error_text(error));
     }
 }
 
@@ -276,7 +281,7 @@ static void client_open(struct client *client, const struct settings *settings, 
     client->answered = calloc(depth, sizeof *client->answered);
     if (client->sent_ns == NULL || client->free_places == NULL || client->submissions == NULL ||
         client->answered == NULL) {
-        die(3, "out of memory");
+        die("out of memory");
     }
     for (size_t i = 0; i < depth; i++) {
         client->free_places[i] = i;
@@ -286,7 +291,7 @@ static void client_open(struct client *client, const struct settings *settings, 
     struct dw_log_service_options options = {
         .store = open_store(settings), .sync = settings->sync, .on_batch_end = on_batch_end, .user = client};
     if (dw_log_service_open(&options, &client->service, text, sizeof text) != DW_OK) {
-        die(3, text);
+        die(text);
     }
 }
 
@@ -381,106 +386,45 @@ static void bench_entries(const struct settings *settings, size_t depth)
     free(times);
 }
 
-static void usage(void)
-{
-    puts("usage: dogwood-bench-writer [--data DIR] [--sync on|off] [--bytes N] [--batches N,N,...] "
-         "[--seconds S]\n"
-         "                            [--floor fdatasync | --service | --entries N]\n"
-         "  one writer over the RocksDB store in DIR (without --data: the memory store), batches of N "
-         "records;\n"
-         "  --floor fdatasync: a plain file in DIR; --service: a log service with N votes in flight;\n"
-         "  --entries N: the same after N entries were made, to compare big tables with small ones");
-}
+static const char usage[] =
+    "usage: dogwood-bench-writer [--data DIR] [--sync on|off] [--bytes N] [--batches N,N,...] [--seconds S]\n"
+    "                            [--floor fdatasync | --service | --entries N]\n"
+    "  one writer over the RocksDB store in DIR (without --data: the memory store), batches of N records;\n"
+    "  --floor fdatasync: a plain file in DIR; --service: a log service with N votes in flight;\n"
+    "  --entries N: the same after N entries were made, to compare big tables with small ones\n";
 
-static void parse_batches(struct settings *settings, const char *list)
+static int parse(int argc, char **argv, struct settings *settings)
 {
-    char *end;
-    settings->batch_count = 0;
-    do {
-        unsigned long batch = strtoul(list, &end, 10);
-        if (end == list || batch == 0 || batch > 4096 || settings->batch_count == 16) {
-            die(2, "--batches: give up to 16 numbers from 1 to 4096, with commas between them");
-        }
-        settings->batches[settings->batch_count++] = batch;
-        list = end + 1;
-    } while (*end == ',');
-    if (*end != '\0') {
-        die(2, "--batches: give up to 16 numbers from 1 to 4096, with commas between them");
-    }
-}
-
-static double parse_number(const char *flag, const char *value, double low, double high)
-{
-    char text[128];
-    char *end;
-    double number = strtod(value, &end);
-    if (end == value || *end != '\0' || !(number >= low && number <= high)) {
-        snprintf(text, sizeof text, "--%s: give a number from %.10g to %.10g", flag, low, high);
-        die(2, text);
-    }
-    return number;
-}
-
-static void parse_flag(struct settings *settings, const char *flag, const char *value)
-{
-    if (strcmp(flag, "data") == 0) {
-        settings->data = value;
-    } else if (strcmp(flag, "sync") == 0) {
-        settings->sync = strcmp(value, "on") == 0;
-        if (!settings->sync && strcmp(value, "off") != 0) {
-            die(2, "--sync: give on or off");
-        }
-    } else if (strcmp(flag, "bytes") == 0) {
-        settings->bytes = (size_t)parse_number(flag, value, 0, DW_MAX_REDO);
-    } else if (strcmp(flag, "batches") == 0) {
-        parse_batches(settings, value);
-    } else if (strcmp(flag, "seconds") == 0) {
-        settings->seconds = parse_number(flag, value, 0.01, 3600);
-    } else if (strcmp(flag, "floor") == 0) {
-        if (strcmp(value, "fdatasync") != 0) {
-            die(2, "--floor: give fdatasync");
-        }
-        settings->mode = MODE_FDATASYNC;
-    } else if (strcmp(flag, "service") == 0) {
-        settings->mode = MODE_SERVICE;
-    } else {
-        settings->mode = MODE_ENTRIES;
-        settings->entries = (uint64_t)parse_number(flag, value, 1, 1e9);
-    }
-}
-
-static void parse_flags(struct settings *settings, int argc, char **argv)
-{
-    static const struct option flags[] = {
-        {"data", required_argument, NULL, 'f'},    {"sync", required_argument, NULL, 'f'},
-        {"bytes", required_argument, NULL, 'f'},   {"batches", required_argument, NULL, 'f'},
-        {"seconds", required_argument, NULL, 'f'}, {"floor", required_argument, NULL, 'f'},
-        {"entries", required_argument, NULL, 'f'}, {"service", no_argument, NULL, 'f'},
-        {"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0},
+    unsigned floor = 0;
+    bool service = false;
+    struct dw_flag flags[] = {
+        {"data", .text = &settings->data},
+        {"sync", .on_off = &settings->sync},
+        {"bytes", .u32 = &settings->bytes, .high = DW_MAX_REDO},
+        {"batches", .list = settings->batches, .list_count = &settings->batch_count, .list_size = MAX_BATCHES,
+         .low = 1, .high = MAX_BATCH},
+        {"seconds", .decimal = &settings->seconds, .least = 0.01, .most = 3600},
+        {"floor", .word = &floor, .words = "fdatasync"},
+        {"service", .present = &service},
+        {"entries", .u64 = &settings->entries, .low = 1, .high = 1000000000},
+        {NULL},
     };
-    int found;
-    int index = 0;
-    while ((found = getopt_long(argc, argv, "", flags, &index)) != -1) {
-        if (found != 'f') {
-            usage();
-            exit(found == 'h' ? 0 : 2);
-        }
-        parse_flag(settings, flags[index].name, optarg);
-    }
-    if (optind < argc) {
-        die(2, "an argument without a flag: see --help");
-    }
+    int code = dw_flags_read(PROGRAM, usage, flags, argc, argv, NULL);
+    settings->mode = dw_flags_given(flags, "floor") ? MODE_FDATASYNC
+                     : settings->entries > 0        ? MODE_ENTRIES
+                     : service                      ? MODE_SERVICE
+                                                    : MODE_STORE;
+    return code;
 }
 
 int main(int argc, char **argv)
 {
-    struct settings settings = {.mode = MODE_STORE,
-                                .sync = true,
-                                .bytes = 128,
-                                .batches = {1, 4, 16, 64, 256},
-                                .batch_count = 5,
-                                .seconds = 1};
-    parse_flags(&settings, argc, argv);
+    struct settings settings = {
+        .sync = true, .bytes = 128, .batches = {1, 4, 16, 64, 256}, .batch_count = 5, .seconds = 1};
+    int code = parse(argc, argv, &settings);
+    if (code != DW_FLAGS_GO_ON) {
+        return code;
+    }
     for (size_t i = 0; i < settings.batch_count; i++) {
         switch (settings.mode) {
         case MODE_STORE:

@@ -1,16 +1,17 @@
 /* dogwood-storage: one storage node. */
-#include <getopt.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/flags.h"
 #include "storage/options.h"
 #include "storage/server.h"
 
 enum { TEXT = 16384, MIB_SHIFT = 20, DEFAULT_QUEUE_MIB = 256, MIN_QUEUE_MIB = 128, MAX_QUEUE_MIB = 65536 };
+
+#define PROGRAM "dogwood-storage"
 
 static const char usage[] =
     "usage: dogwood-storage --id N --run-id ID --data DIR [--listen HOST:PORT] [--log-delay "
@@ -35,237 +36,62 @@ static const char usage[] =
     "Prints \"listening HOST:PORT\" once it serves. SIGTERM, SIGINT and `dogwood-ctl stop` end it cleanly.\n"
     "Exit codes: 0 good; 2 asked wrongly; 3 environment.\n";
 
+enum store { STORE_ROCKSDB, STORE_MEMORY };
+
 struct settings {
-    bool has_id;
+    const char *run_id;
     const char *data;
-    const char *store;
-    const char *listen;
+    unsigned store;
+    uint32_t queue_mib;
     struct server_options server;
 };
 
-__attribute__((format(printf, 1, 2))) static int ask_wrongly(const char *format, ...)
+static bool take_delay(void *delay, const char *value, char *mend, size_t mend_size)
 {
-    va_list arguments;
-    va_start(arguments, format);
-    fputs("dogwood-storage: ", stderr);
-    vfprintf(stderr, format, arguments);
-    fputs("; see dogwood-storage --help\n", stderr);
-    va_end(arguments);
-    return EXIT_ASKED_WRONGLY;
-}
-
-enum flag {
-    FLAG_ID = 1,
-    FLAG_RUN,
-    FLAG_DATA,
-    FLAG_LISTEN,
-    FLAG_DELAY,
-    FLAG_SYNC,
-    FLAG_STORE,
-    FLAG_LOGS,
-    FLAG_QUEUE,
-    FLAG_SEED,
-    FLAG_VERSION,
-    FLAG_HELP
-};
-
-static const struct option flags[] = {
-    {"id", required_argument, NULL, FLAG_ID},
-    {"run-id", required_argument, NULL, FLAG_RUN},
-    {"data", required_argument, NULL, FLAG_DATA},
-    {"listen", required_argument, NULL, FLAG_LISTEN},
-    {"log-delay", required_argument, NULL, FLAG_DELAY},
-    {"sync", required_argument, NULL, FLAG_SYNC},
-    {"store", required_argument, NULL, FLAG_STORE},
-    {"logs", required_argument, NULL, FLAG_LOGS},
-    {"queue-mib", required_argument, NULL, FLAG_QUEUE},
-    {"seed", required_argument, NULL, FLAG_SEED},
-    {"version", no_argument, NULL, FLAG_VERSION},
-    {"help", no_argument, NULL, FLAG_HELP},
-    {NULL, 0, NULL, 0},
-};
-
-static int set_id(struct settings *settings, const char *value)
-{
-    uint64_t id;
-    if (!option_number(value, 0, DW_MAX_NODES - 1, &id)) {
-        return ask_wrongly("--id '%s' is wrong: give a number from 0 to %d", value, DW_MAX_NODES - 1);
-    }
-    settings->has_id = true;
-    settings->server.self.node = (uint32_t)id;
-    return EXIT_GOOD;
-}
-
-static int set_run_id(struct settings *settings, const char *value)
-{
-    if (!option_run_id(value)) {
-        return ask_wrongly("--run-id '%s' is wrong: give 1 to %d letters, digits, '.', '_' or '-'", value,
-                           DW_MAX_RUN_ID);
-    }
-    snprintf(settings->server.self.run_id, sizeof settings->server.self.run_id, "%s", value);
-    return EXIT_GOOD;
-}
-
-static int set_listen(struct settings *settings, const char *value)
-{
-    if (!option_address(value, true)) {
-        return ask_wrongly(
-            "--listen '%s' is wrong: give HOST:PORT, with a port from 0 (any free one) to 65535", value);
-    }
-    settings->listen = value;
-    return EXIT_GOOD;
-}
-
-static int set_delay(struct settings *settings, const char *value)
-{
-    char text[256];
-    if (dw_delay_parse(value, &settings->server.delay, text, sizeof text) != DW_OK) {
-        return ask_wrongly("--log-delay: %s", text);
-    }
-    return EXIT_GOOD;
-}
-
-static int set_sync(struct settings *settings, const char *value)
-{
-    settings->server.sync = strcmp(value, "on") == 0;
-    if (!settings->server.sync && strcmp(value, "off") != 0) {
-        return ask_wrongly("--sync '%s' is wrong: give on or off", value);
-    }
-    return EXIT_GOOD;
-}
-
-static int set_store(struct settings *settings, const char *value)
-{
-    if (strcmp(value, "rocksdb") != 0 && strcmp(value, "memory") != 0) {
-        return ask_wrongly("--store '%s' is wrong: give rocksdb or memory", value);
-    }
-    settings->store = value;
-    return EXIT_GOOD;
-}
-
-static int set_logs(struct settings *settings, const char *value)
-{
-    if (!option_logs(value, &settings->server.logs)) {
-        return ask_wrongly("--logs '%s' is wrong: give numbers and ranges from 0 to %d, as in 0,2,4-7", value,
-                           DW_MAX_NODES - 1);
-    }
-    return EXIT_GOOD;
-}
-
-static int set_queue(struct settings *settings, const char *value)
-{
-    uint64_t mib;
-    if (!option_number(value, MIN_QUEUE_MIB, MAX_QUEUE_MIB, &mib)) {
-        return ask_wrongly("--queue-mib '%s' is wrong: give a number from %d to %d", value, MIN_QUEUE_MIB,
-                           MAX_QUEUE_MIB);
-    }
-    settings->server.max_queue_bytes = (size_t)mib << MIB_SHIFT;
-    return EXIT_GOOD;
-}
-
-static int set_seed(struct settings *settings, const char *value)
-{
-    if (!option_number(value, 0, UINT64_MAX, &settings->server.seed)) {
-        return ask_wrongly("--seed '%s' is wrong: give a whole number", value);
-    }
-    return EXIT_GOOD;
-}
-
-static int set_flag(struct settings *settings, enum flag flag, const char *value)
-{
-    switch (flag) {
-    case FLAG_ID:
-        return set_id(settings, value);
-    case FLAG_RUN:
-        return set_run_id(settings, value);
-    case FLAG_DATA:
-        settings->data = value;
-        return *value == '\0' ? ask_wrongly("--data is empty: give a directory") : EXIT_GOOD;
-    case FLAG_LISTEN:
-        return set_listen(settings, value);
-    case FLAG_DELAY:
-        return set_delay(settings, value);
-    case FLAG_SYNC:
-        return set_sync(settings, value);
-    case FLAG_STORE:
-        return set_store(settings, value);
-    case FLAG_LOGS:
-        return set_logs(settings, value);
-    case FLAG_QUEUE:
-        return set_queue(settings, value);
-    case FLAG_SEED:
-        return set_seed(settings, value);
-    case FLAG_VERSION:
-        puts("dogwood-storage " DW_VERSION);
-        exit(EXIT_GOOD);
-    case FLAG_HELP:
-        fputs(usage, stdout);
-        exit(EXIT_GOOD);
-    }
-    return EXIT_ASKED_WRONGLY;
-}
-
-static int refuse_flag(const char *given)
-{
-    const char *names[sizeof flags / sizeof *flags];
-    char name[64];
-    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
-        names[i] = flags[i].name;
-    }
-    snprintf(name, sizeof name, "%.*s", (int)strcspn(given, "="), given);
-    for (size_t i = 0; names[i] != NULL; i++) {
-        if (strncmp(name, "--", 2) == 0 && strcmp(name + 2, names[i]) == 0) {
-            return ask_wrongly("%s %s", name,
-                               flags[i].has_arg == no_argument ? "takes no value" : "needs a value");
-        }
-    }
-    const char *near = strncmp(name, "--", 2) == 0 ? option_nearest(name + 2, names) : NULL;
-    if (near != NULL) {
-        return ask_wrongly("unknown flag '%s'; do you mean --%s?", name, near);
-    }
-    return ask_wrongly("unknown flag '%s'", name);
+    return dw_delay_parse(value, delay, mend, mend_size) == DW_OK;
 }
 
 static int check_settings(const struct settings *settings)
 {
-    bool memory = strcmp(settings->store, "memory") == 0;
-    if (!settings->has_id) {
-        return ask_wrongly("--id is missing: give the number of this storage node");
-    }
-    if (settings->server.self.run_id[0] == '\0') {
-        return ask_wrongly("--run-id is missing: give the name of the deployment");
-    }
+    bool memory = settings->store == STORE_MEMORY;
     if (!memory && settings->data == NULL) {
-        return ask_wrongly("--data is missing: give the directory of the logs, or --store memory");
+        return dw_flags_refuse(PROGRAM,
+                               "--data is missing: give the directory of the logs, or --store memory");
     }
     if (memory && settings->data != NULL) {
-        return ask_wrongly("--data has no meaning with --store memory: leave one of them out");
+        return dw_flags_refuse(PROGRAM, "--data has no meaning with --store memory: leave one of them out");
     }
-    return EXIT_GOOD;
+    return DW_FLAGS_GO_ON;
 }
 
 static int parse(int argc, char **argv, struct settings *settings)
 {
-    int found;
-    opterr = 0;
-    while ((found = getopt_long(argc, argv, "", flags, NULL)) != -1) {
-        if (found == '?') {
-            return refuse_flag(argv[optind - 1]);
-        }
-        int wrong = set_flag(settings, (enum flag)found, optarg);
-        if (wrong != EXIT_GOOD) {
-            return wrong;
-        }
+    struct server_options *server = &settings->server;
+    struct dw_flag flags[] = {
+        {"id", "the number of this storage node", .u32 = &server->self.node, .high = DW_MAX_NODES - 1},
+        {"run-id", "the name of the deployment", .text = &settings->run_id, .rule = &dw_text_run_id},
+        {"data", .text = &settings->data},
+        {"listen", .text = &server->listen, .rule = &dw_text_listen},
+        {"log-delay", .take = take_delay, .user = &server->delay},
+        {"sync", .on_off = &server->sync},
+        {"store", .word = &settings->store, .words = "rocksdb|memory"},
+        {"logs", .take = option_take_logs, .user = &server->logs},
+        {"queue-mib", .u32 = &settings->queue_mib, .low = MIN_QUEUE_MIB, .high = MAX_QUEUE_MIB},
+        {"seed", .u64 = &server->seed, .high = UINT64_MAX},
+        {NULL},
+    };
+    int code = dw_flags_read(PROGRAM, usage, flags, argc, argv, NULL);
+    if (code != DW_FLAGS_GO_ON) {
+        return code;
     }
-    if (optind < argc) {
-        return ask_wrongly("'%s' belongs to no flag", argv[optind]);
-    }
+    snprintf(server->self.run_id, sizeof server->self.run_id, "%s", settings->run_id);
+    server->max_queue_bytes = (size_t)settings->queue_mib << MIB_SHIFT;
     return check_settings(settings);
 }
 
 static enum dw_error open_store(struct settings *settings, char *text, size_t text_size)
 {
-    if (strcmp(settings->store, "memory") == 0) {
+    if (settings->store == STORE_MEMORY) {
         settings->server.store = dw_memory_store_open();
         snprintf(text, text_size, "out of memory: free some and start again");
         return settings->server.store == NULL ? DW_ERR_MEMORY : DW_OK;
@@ -295,8 +121,8 @@ static void block_signals(sigset_t *signals)
 static int serve(const struct settings *settings, struct server *server, const sigset_t *signals)
 {
     int caught;
-    printf("listening %.*s:%u\n", (int)(strrchr(settings->listen, ':') - settings->listen), settings->listen,
-           storage_port(server));
+    printf("listening %.*s:%u\n", (int)(strrchr(settings->server.listen, ':') - settings->server.listen),
+           settings->server.listen, storage_port(server));
     fflush(stdout);
     sigwait(signals, &caught);
     bool failed = storage_failed(server);
@@ -316,28 +142,26 @@ int main(int argc, char **argv)
     struct server *server;
     sigset_t signals;
     struct settings settings = {
-        .store = "rocksdb",
-        .listen = "127.0.0.1:0",
+        .queue_mib = DEFAULT_QUEUE_MIB,
         .server = {.self = {.role = DW_ROLE_STORAGE},
+                   .listen = "127.0.0.1:0",
                    .logs = UINT64_MAX,
                    .sync = true,
                    .seed = 1,
-                   .max_queue_bytes = (size_t)DEFAULT_QUEUE_MIB << MIB_SHIFT,
                    .on_stop = on_stop,
                    .user = &self},
     };
-    int wrong = parse(argc, argv, &settings);
-    if (wrong != EXIT_GOOD) {
-        return wrong;
+    int code = parse(argc, argv, &settings);
+    if (code != DW_FLAGS_GO_ON) {
+        return code;
     }
-    settings.server.listen = settings.listen;
     block_signals(&signals);
     enum dw_error error = open_store(&settings, text, sizeof text);
     if (error == DW_OK) {
         error = storage_start(&settings.server, &server, text, sizeof text);
     }
     if (error != DW_OK) {
-        fprintf(stderr, "dogwood-storage: %s\n", text);
+        fprintf(stderr, PROGRAM ": %s\n", text);
         return option_exit_code(error) == EXIT_ASKED_WRONGLY ? EXIT_ASKED_WRONGLY : EXIT_ENVIRONMENT;
     }
     return serve(&settings, server, &signals);

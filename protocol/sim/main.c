@@ -1,19 +1,13 @@
 /* dogwood-sim: runs the shipped protocol code without processes. `explore` tries every order of events. */
-#include <errno.h>
-#include <getopt.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
+#include "base/exit_code.h"
+#include "base/flags.h"
 #include "sim/explore.h"
 
-enum {
-    EXIT_GOOD = 0,
-    EXIT_VIOLATION = 1,
-    EXIT_ASKED_WRONGLY = 2,
-    EXIT_ENVIRONMENT = 3,
-    EXIT_INCONCLUSIVE = 4
-};
+#define PROGRAM "dogwood-sim"
 
 static const char usage[] =
     "usage: dogwood-sim explore [--protocol cornus|2pc] [--participants K] [--readers K] [--crashes C]\n"
@@ -27,114 +21,55 @@ struct arguments {
     uint32_t readers;
 };
 
-/* A number between 0 and `limit`, or a line on stderr. */
-static bool parse_number(const char *name, const char *text, uint64_t limit, uint64_t *value)
+static bool take_protocol(void *user, const char *value, char *mend, size_t mend_size)
 {
-    char *end = NULL;
-    errno = 0;
-    unsigned long long number = strtoull(text, &end, 10);
-    if (errno != 0 || *text < '0' || *text > '9' || *end != '\0' || number > limit) {
-        fprintf(stderr, "dogwood-sim: --%s takes a whole number from 0 to %llu, not '%s'\n", name,
-                (unsigned long long)limit, text);
-        return false;
-    }
-    *value = number;
-    return true;
+    const struct dw_protocol **protocol = user;
+    snprintf(mend, mend_size, "give one of cornus|2pc");
+    *protocol = dw_protocol_find(value);
+    return *protocol != NULL;
 }
 
-static const struct option long_options[] = {
-    {"protocol", required_argument, NULL, 'p'},
-    {"participants", required_argument, NULL, 'k'},
-    {"readers", required_argument, NULL, 'q'},
-    {"crashes", required_argument, NULL, 'c'},
-    {"restarts", required_argument, NULL, 'r'},
-    {"dups", required_argument, NULL, 'u'},
-    {"drops", required_argument, NULL, 'd'},
-    {"max-states", required_argument, NULL, 'm'},
-    {"help", no_argument, NULL, 'h'},
-    {"timeouts", required_argument, NULL, 't'},
-    {NULL, 0, NULL, 0},
-};
-
-static bool take_option(struct arguments *arguments, int option, int index)
+/* Who takes part: the coordinator is node 0, writers follow, then readers. */
+static int set_nodes(struct arguments *arguments)
 {
-    const char *name = long_options[index].name;
-    uint64_t value = 0;
-    if (option == 'p') {
-        arguments->options.protocol = dw_protocol_find(optarg);
-        if (arguments->options.protocol == NULL) {
-            fprintf(stderr, "dogwood-sim: --protocol takes cornus or 2pc, not '%s'\n", optarg);
-        }
-        return arguments->options.protocol != NULL;
-    }
-    uint64_t limit = option == 'm'                    ? UINT64_C(4000000000)
-                     : option == 't'                  ? 100
-                     : option == 'k' || option == 'q' ? DW_WORLD_NODES - 1
-                                                      : 8;
-    if (!parse_number(name, optarg, limit, &value)) {
-        return false;
-    }
-    switch (option) {
-    case 'k':
-        arguments->participants = (uint32_t)value;
-        return true;
-    case 'q':
-        arguments->readers = (uint32_t)value;
-        return true;
-    case 'c':
-        arguments->options.crashes = (uint32_t)value;
-        return true;
-    case 'r':
-        arguments->options.restarts = (uint32_t)value;
-        return true;
-    case 'u':
-        arguments->options.duplicates = (uint32_t)value;
-        return true;
-    case 't':
-        arguments->options.timeouts = (uint32_t)value;
-        return true;
-    case 'd':
-        arguments->options.drops = (uint32_t)value;
-        return true;
-    default:
-        arguments->options.max_states = value;
-        return true;
-    }
-}
-
-/* 0, or the exit code. */
-static int parse(int argc, char **argv, struct arguments *arguments)
-{
-    int option, index = 0;
-    opterr = 0;
-    while ((option = getopt_long(argc, argv, "+:", long_options, &index)) != -1) {
-        if (option == 'h') {
-            fputs(usage, stdout);
-            exit(EXIT_GOOD);
-        }
-        if (option == '?' || option == ':') {
-            fprintf(stderr, "dogwood-sim: %s '%s'; see dogwood-sim --help\n",
-                    option == '?' ? "unknown flag" : "a value is missing after", argv[optind - 1]);
-            return EXIT_ASKED_WRONGLY;
-        }
-        if (!take_option(arguments, option, index)) {
-            return EXIT_ASKED_WRONGLY;
-        }
-    }
-    if (optind < argc) {
-        fprintf(stderr, "dogwood-sim: unknown word '%s'; see dogwood-sim --help\n", argv[optind]);
-        return EXIT_ASKED_WRONGLY;
-    }
     uint32_t nodes = 1 + arguments->participants + arguments->readers;
     if (nodes < 2 || nodes > DW_WORLD_NODES) {
-        fprintf(stderr, "dogwood-sim: participants and readers are 1 to %d in all, not %u\n",
-                DW_WORLD_NODES - 1, nodes - 1);
-        return EXIT_ASKED_WRONGLY;
+        return dw_flags_refuse(PROGRAM, "participants and readers are 1 to %d in all, not %u",
+                               DW_WORLD_NODES - 1, nodes - 1);
     }
     arguments->options.nodes = nodes;
     arguments->options.writers = (UINT64_C(1) << (1 + arguments->participants)) - 1;
     arguments->options.readers = ((UINT64_C(1) << nodes) - 1) & ~arguments->options.writers;
-    return 0;
+    return DW_FLAGS_GO_ON;
+}
+
+static int parse(int argc, char **argv, struct arguments *arguments)
+{
+    struct dw_explore_options *options = &arguments->options;
+    int word;
+    struct dw_flag flags[] = {
+        {"protocol", .take = take_protocol, .user = &options->protocol},
+        {"participants", .u32 = &arguments->participants, .high = DW_WORLD_NODES - 1},
+        {"readers", .u32 = &arguments->readers, .high = DW_WORLD_NODES - 1},
+        {"crashes", .u32 = &options->crashes, .high = 8},
+        {"restarts", .u32 = &options->restarts, .high = 8},
+        {"dups", .u32 = &options->duplicates, .high = 8},
+        {"drops", .u32 = &options->drops, .high = 8},
+        {"timeouts", .u32 = &options->timeouts, .high = 100},
+        {"max-states", .u64 = &options->max_states, .high = UINT64_C(4000000000)},
+        {NULL},
+    };
+    int code = dw_flags_read(PROGRAM, usage, flags, argc, argv, &word);
+    if (code != DW_FLAGS_GO_ON) {
+        return code;
+    }
+    if (word == argc || strcmp(argv[word], "explore") != 0) {
+        return dw_flags_refuse(PROGRAM, "a command is missing or unknown: give explore");
+    }
+    if (word + 1 < argc) {
+        return dw_flags_refuse(PROGRAM, "'%s' belongs to no flag", argv[word + 1]);
+    }
+    return set_nodes(arguments);
 }
 
 static double seconds_now(void)
@@ -157,14 +92,14 @@ static int explore(const struct arguments *arguments)
     double start = seconds_now();
     enum dw_error error = dw_explore(options, &result, stdout);
     if (error != DW_OK) {
-        fprintf(stderr, "dogwood-sim: %s; give smaller bounds\n", dw_error_text(error));
-        return EXIT_ENVIRONMENT;
+        fprintf(stderr, PROGRAM ": %s; give smaller bounds\n", dw_error_text(error));
+        return DW_EXIT_ENVIRONMENT;
     }
     printf("%s: states %llu transitions %llu depth %u packets %u quiescent %llu blocked %llu seconds %.1f\n",
            verdicts[result.verdict], (unsigned long long)result.states,
            (unsigned long long)result.transitions, result.depth, result.packets,
            (unsigned long long)result.quiescent, (unsigned long long)result.blocked, seconds_now() - start);
-    static const int codes[] = {EXIT_GOOD, EXIT_VIOLATION, EXIT_INCONCLUSIVE};
+    static const int codes[] = {DW_EXIT_GOOD, DW_EXIT_VIOLATION, DW_EXIT_INCONCLUSIVE};
     return codes[result.verdict];
 }
 
@@ -172,14 +107,6 @@ int main(int argc, char **argv)
 {
     struct arguments arguments = {.options = {.protocol = &dw_cornus, .timeouts = DW_EXPLORE_UNBOUNDED},
                                   .participants = 1};
-    if (argc > 1 && strcmp(argv[1], "--help") == 0) {
-        fputs(usage, stdout);
-        return EXIT_GOOD;
-    }
-    if (argc < 2 || strcmp(argv[1], "explore") != 0) {
-        fputs(usage, stderr);
-        return EXIT_ASKED_WRONGLY;
-    }
-    int code = parse(argc - 1, argv + 1, &arguments);
-    return code != 0 ? code : explore(&arguments);
+    int code = parse(argc, argv, &arguments);
+    return code != DW_FLAGS_GO_ON ? code : explore(&arguments);
 }
