@@ -11,9 +11,14 @@ struct entry {
     UT_hash_handle hh;
 };
 
+/* What is kept for the next transactions is bounded, however many there once were at a time, and however much
+ * they wrote: 16 MiB. */
+enum { SPARE_MAX = 1024, SPARE_REDO_BYTES = 16 << 10 };
+
 struct txn_table {
     struct entry *entries;
     struct entry *spare; /* dropped ones, to be used again with their redo buffers; linked by hh.next */
+    uint32_t spare_count;
 };
 
 struct txn_table *txn_table_open(void)
@@ -57,6 +62,7 @@ static struct entry *take_entry(struct txn_table *table)
         return calloc(1, sizeof *entry);
     }
     table->spare = entry->hh.next;
+    table->spare_count--;
     struct dw_redo redo = entry->context.redo;
     memset(entry, 0, sizeof *entry);
     entry->context.redo = redo;
@@ -79,8 +85,16 @@ void txn_table_remove(struct txn_table *table, struct txn_context *context)
 {
     struct entry *entry = (struct entry *)context;
     HASH_DEL(table->entries, entry);
+    if (table->spare_count == SPARE_MAX) {
+        free_entry(entry);
+        return;
+    }
+    if (entry->context.redo.capacity > SPARE_REDO_BYTES) {
+        dw_redo_free(&entry->context.redo);
+    }
     entry->hh.next = table->spare;
     table->spare = entry;
+    table->spare_count++;
 }
 
 size_t txn_table_count(const struct txn_table *table)
