@@ -76,7 +76,8 @@ static const struct dw_token *token_for(const struct txn_context *context, const
     if (out->message == DW_MSG_VOTE_REQUEST || out->message == DW_MSG_READ_REQUEST) {
         return context->slot != NULL ? slot_token(context->slot, to) : NULL;
     }
-    *scratch = (struct dw_token){.released_us = out->message == DW_MSG_ACK ? context->released_us : 0};
+    bool tells = out->message == DW_MSG_ACK && context->released_us != 0;
+    *scratch = (struct dw_token){.released_us = tells ? dw_rpc_now_us() - context->released_us : 0};
     return scratch;
 }
 
@@ -92,6 +93,29 @@ static void reach_sent(struct runtime *runtime, const struct txn_context *contex
                                            : FAILPOINT_COORDINATOR_AFTER_SOME_DECISIONS);
     } else if (kind == DW_MSG_VOTE && all) {
         reached_after_sending(runtime, FAILPOINT_PARTICIPANT_AFTER_REPLY);
+    }
+}
+
+static void count_message(struct txn_context *context, const struct dw_message *message)
+{
+    struct txn_costs *costs = &context->costs;
+    bool commit = message->kind == DW_MSG_DECISION && message->value == DW_OUTCOME_COMMITTED;
+    if (commit || message->kind == DW_MSG_READ_REQUEST) {
+        context->asked |= dw_node_bit(message->to);
+    }
+    if (message->kind == DW_MSG_ACK) {
+        costs->acks++;
+        return;
+    }
+    costs->messages++;
+    if (message->kind == DW_MSG_VOTE_REQUEST) {
+        costs->writers++;
+    } else if (message->kind == DW_MSG_READ_REQUEST) {
+        costs->readers++;
+        costs->messages++; /* its answer */
+    } else if (message->kind == DW_MSG_VOTE &&
+               (message->value == DW_VOTE_HELD || message->value == DW_VOTE_REFUSED)) {
+        context->was_reader = true;
     }
 }
 
@@ -111,11 +135,7 @@ static void send_messages(struct runtime *runtime, struct txn_context *context, 
                                      .writers = out->writers};
         struct dw_token scratch;
         links_send_message(runtime, &message, token_for(context, out, to, &scratch));
-        if (out->message == DW_MSG_ACK) {
-            context->costs.acks++;
-        } else {
-            context->costs.messages++;
-        }
+        count_message(context, &message);
         reach_sent(runtime, context, out->message, left == 0);
     }
 }
@@ -195,26 +215,62 @@ static bool completes_prepare(const struct dw_update *update)
     return false;
 }
 
-/* Adds up what the transaction cost here, if it committed. */
-static void settle(struct runtime *runtime, const struct txn_context *context, bool all_told)
+static void add_costs(struct cost_stats *sums, const struct txn_costs *costs)
+{
+    sums->log_writes += costs->log_writes;
+    sums->forced_log_writes += costs->forced_log_writes;
+    sums->messages += costs->messages;
+    sums->acks += costs->acks;
+    sums->ends += costs->ends;
+    sums->log_bytes += costs->log_bytes;
+}
+
+static void count_coordinated(struct stats *stats, const struct txn_context *context)
+{
+    stats->costs.coordinated++;
+    stats->costs.with_writers += context->costs.writers > 0;
+    stats->costs.only_own += context->costs.writers == 0 && context->wrote;
+    stats->costs.writers += context->costs.writers;
+    stats->costs.readers += context->costs.readers;
+}
+
+/* Adds up what the transaction cost here, if it committed: one that was executed here from its begin, and not
+ * found in the log or in a message; `applied` is true of every reader, whatever became of the transaction. */
+static void settle(struct runtime *runtime, const struct txn_context *context)
 {
     struct stats *stats = &runtime->stats;
-    struct cost_stats *costs = &stats->costs;
-    if (!context->applied || !context->distributed) {
+    bool coordinated = coordinates(runtime, context);
+    bool executed = coordinated ? context->begin_us != 0 : context->token.counter != 0;
+    if (!context->applied || !context->distributed || !executed || context->was_reader) {
         return;
     }
-    costs->log_writes += context->costs.log_writes;
-    costs->forced_log_writes += context->costs.forced_log_writes;
-    costs->messages += context->costs.messages;
-    costs->acks += context->costs.acks;
-    costs->ends += context->costs.ends;
-    costs->log_bytes += context->costs.log_bytes;
-    if (coordinates(runtime, context)) {
-        costs->coordinated++;
-        if (runtime->load.state == LOAD_MEASURING && all_told) {
-            stats->release_us += context->released_us - context->begin_us;
-            stats->release_count++;
-        }
+    add_costs(&stats->costs, &context->costs);
+    if (!coordinated) {
+        return;
+    }
+    count_coordinated(stats, context);
+    if (context->measured == runtime->load.number && (context->asked & ~context->told) == 0) {
+        stats->release_us += context->released_us - context->begin_us;
+        stats->release_count++;
+    }
+}
+
+/* A node says that it has freed its locks. A writer also says how long ago, on its own clock: the clocks of
+ * two hosts have nothing in common, so the time is that of the message's arrival, less this. It is late by
+ * the message's way at most, and never early. */
+static void note_released(struct runtime *runtime, struct txn_context *context,
+                          const struct dw_message *message, const struct dw_token *token)
+{
+    uint64_t from = dw_node_bit(message->from);
+    bool held = message->kind == DW_MSG_VOTE && message->value == DW_VOTE_HELD;
+    if ((message->kind != DW_MSG_ACK && !held) || context->begin_us == 0 || (context->told & from) != 0) {
+        return;
+    }
+    context->told |= from;
+    uint64_t since_begin_us = runtime->now_us - context->begin_us;
+    uint64_t ago_us = token->released_us < since_begin_us ? token->released_us : since_begin_us;
+    if (runtime->now_us - ago_us > context->released_us) {
+        context->released_us = runtime->now_us - ago_us;
     }
 }
 
@@ -222,7 +278,6 @@ void driver_step(struct runtime *runtime, struct txn_context *context, struct dw
 {
     struct dw_update update;
     event->txn = context->id;
-    bool timed_out = event->kind == DW_EVENT_TIMEOUT;
     dw_step(runtime->options->protocol, &runtime->node, &context->machine, event, &update);
     if (event->kind != DW_EVENT_CANCEL && context->slot != NULL && completes_prepare(&update)) {
         bool first = slot_note_prepared(context->slot, runtime->now_us);
@@ -236,7 +291,7 @@ void driver_step(struct runtime *runtime, struct txn_context *context, struct dw
     }
     /* One whose caller waits is executing here: the core knows nothing of it yet, whatever peers say. */
     if (context->machine.state == DW_TXN_ABSENT && context->slot == NULL) {
-        settle(runtime, context, !timed_out);
+        settle(runtime, context);
         txn_table_remove(runtime->txns, context);
     }
 }
@@ -305,9 +360,7 @@ void driver_on_message(struct runtime *runtime, const struct dw_message *message
     if (context == NULL) {
         return;
     }
-    if (message->kind == DW_MSG_ACK && token->released_us > context->released_us) {
-        context->released_us = token->released_us;
-    }
+    note_released(runtime, context, message, token);
     struct dw_event event = {.kind = DW_EVENT_MESSAGE,
                              .message = *message,
                              .execution = executor_execution(context, message, token)};

@@ -23,6 +23,7 @@ enum dw_error load_open(struct runtime *runtime)
         dw_random_init(&load->slots[i].random, dw_random_next(&seeds));
     }
     dw_random_init(&runtime->random, dw_random_next(&seeds));
+    dw_random_init(&load->taken.random, dw_random_next(&seeds));
     return DW_OK;
 }
 
@@ -34,14 +35,39 @@ void load_close(struct runtime *runtime)
     free(runtime->load.slots);
 }
 
-/* The time between two intended starts of an open loop: exponential, so that arrivals are a Poisson process.
- */
-static uint64_t draw_gap_us(struct runtime *runtime)
+/* --- open loop --- */
+
+/* The time between two intended starts is exponential, so that arrivals are a Poisson process. */
+static void draw_next(struct arrivals *arrivals, double rate_tps)
 {
-    double unit = dw_random_unit(&runtime->random);
-    return (uint64_t)(-log1p(-unit) * 1e6 / runtime->options->rate_tps +
-                      0.5); /* cut off, it would be faster */
+    double unit = dw_random_unit(&arrivals->random);
+    arrivals->next_ns += (uint64_t)(-log1p(-unit) * 1e9 / rate_tps + 0.5); /* cut off, it would be faster */
 }
+
+static uint64_t next_us(const struct arrivals *arrivals)
+{
+    return arrivals->next_ns / 1000;
+}
+
+static void begin_arrivals(struct runtime *runtime, uint64_t now_us)
+{
+    struct load *load = &runtime->load;
+    load->taken.next_ns = now_us * 1000;
+    draw_next(&load->taken, runtime->options->rate_tps);
+    load->due = load->taken;
+}
+
+/* Counts what has become due. */
+static void count_due(struct runtime *runtime, uint64_t now_us)
+{
+    struct load *load = &runtime->load;
+    while (runtime->options->loop == LOOP_OPEN && next_us(&load->due) <= now_us) {
+        load->due_count++;
+        draw_next(&load->due, runtime->options->rate_tps);
+    }
+}
+
+/* --- the states of a load --- */
 
 enum dw_error load_begin(struct runtime *runtime, uint64_t warmup_us, uint64_t duration_us)
 {
@@ -51,22 +77,45 @@ enum dw_error load_begin(struct runtime *runtime, uint64_t warmup_us, uint64_t d
     }
     uint64_t now_us = dw_rpc_now_us();
     struct stats before = runtime->stats;
-    runtime->stats = (struct stats){.costs = before.costs};
+    runtime->stats = (struct stats){.costs = before.costs, .open_loop = runtime->options->loop == LOOP_OPEN};
     /* A rule that was broken before, as in recovery, stays broken. */
     memcpy(runtime->stats.alarms, before.alarms, sizeof before.alarms);
     load->state = LOAD_WARMUP;
+    load->number++;
+    load->due_count = load->due_before = load->begun = load->finished = 0;
     load->warm_us = now_us + warmup_us;
     load->stop_us = load->warm_us + duration_us;
     load->slots_due_us = 0;
-    load->next_arrival_us = now_us;
+    if (runtime->options->loop == LOOP_OPEN) {
+        begin_arrivals(runtime, now_us);
+    }
     return DW_OK;
 }
 
 static void start_measuring(struct runtime *runtime, uint64_t now_us)
 {
-    runtime->load.state = LOAD_MEASURING;
-    runtime->stats.window_us = now_us; /* until the window is over: its beginning */
-    runtime->stats.cpu_start_us = stats_cpu_us();
+    struct load *load = &runtime->load;
+    struct stats *stats = &runtime->stats;
+    load->state = LOAD_MEASURING;
+    load->due_before = load->due_count;
+    if (stats->open_loop) {
+        stats->backlog.carried = load->due_count - load->finished;
+    }
+    stats->window_start_us = now_us;
+    stats->cpu_start_us = stats_cpu_us();
+}
+
+/* What the window leaves behind: its transactions that have no latency are told by number. */
+static void count_backlog(struct runtime *runtime, uint64_t now_us)
+{
+    const struct load *load = &runtime->load;
+    struct backlog_stats *backlog = &runtime->stats.backlog;
+    backlog->unfinished = load->begun - load->finished;
+    if (runtime->stats.open_loop) {
+        backlog->offered = load->due_count - load->due_before;
+        backlog->waiting = load->due_count - load->begun;
+        backlog->waiting_us = backlog->waiting > 0 ? now_us - next_us(&load->taken) : 0;
+    }
 }
 
 static void stop_measuring(struct runtime *runtime, uint64_t now_us)
@@ -78,7 +127,8 @@ static void stop_measuring(struct runtime *runtime, uint64_t now_us)
     }
     runtime->load.state = LOAD_DRAINING;
     runtime->load.drain_us = now_us + DRAIN_TIMEOUTS * longest;
-    runtime->stats.window_us = now_us - runtime->stats.window_us;
+    count_backlog(runtime, now_us);
+    runtime->stats.window_us = now_us - runtime->stats.window_start_us;
     runtime->stats.cpu_us = stats_cpu_us() - runtime->stats.cpu_start_us;
 }
 
@@ -98,13 +148,11 @@ static void finish_drain(struct runtime *runtime, uint64_t now_us)
     if (!drained && now_us < runtime->load.drain_us) {
         return;
     }
-    runtime->load.state = LOAD_DONE;
+    runtime->stats.backlog.undrained = txn_table_count(runtime->txns);
     for (uint32_t i = 0; i < runtime->options->threads; i++) {
-        if (runtime->load.slots[i].state == SLOT_BACKOFF) {
-            runtime->load.slots[i].state =
-                SLOT_IDLE; /* its last attempt was aborted, and there is no next one */
-        }
+        slot_abandon(runtime, &runtime->load.slots[i]);
     }
+    runtime->load.state = LOAD_DONE;
 }
 
 static void change_state(struct runtime *runtime, uint64_t now_us)
@@ -134,11 +182,11 @@ static void feed(struct runtime *runtime, struct slot *slot, uint64_t now_us)
         return;
     }
     if (runtime->options->loop == LOOP_CLOSED) {
-        slot_begin(runtime, slot, now_us);
-    } else if (load->next_arrival_us <= now_us) {
-        uint64_t intended_us = load->next_arrival_us;
-        load->next_arrival_us += draw_gap_us(runtime);
-        slot_begin(runtime, slot, intended_us);
+        slot_begin(runtime, slot);
+    } else if (next_us(&load->taken) <= now_us) {
+        uint64_t intended_us = next_us(&load->taken);
+        draw_next(&load->taken, runtime->options->rate_tps);
+        slot_begin_due(runtime, slot, intended_us);
     }
 }
 
@@ -150,7 +198,7 @@ static uint64_t slot_wants(const struct runtime *runtime, const struct slot *slo
         if (!is_generating(load)) {
             return UINT64_MAX;
         }
-        return runtime->options->loop == LOOP_CLOSED ? 0 : load->next_arrival_us;
+        return runtime->options->loop == LOOP_CLOSED ? 0 : next_us(&load->taken);
     case SLOT_ANSWERED:
         return 0;
     case SLOT_EXECUTING:
@@ -165,9 +213,6 @@ static uint64_t slot_wants(const struct runtime *runtime, const struct slot *slo
 
 static void attend_slot(struct runtime *runtime, struct slot *slot, uint64_t now_us)
 {
-    if (slot->state == SLOT_ANSWERED) {
-        slot_resume(runtime, slot);
-    }
     bool due = (slot->state == SLOT_EXECUTING || slot->state == SLOT_BACKOFF) && slot->due_us <= now_us;
     if (due && (slot->state == SLOT_EXECUTING || is_generating(&runtime->load))) {
         slot_due(runtime, slot);
@@ -190,8 +235,18 @@ uint64_t load_tick(struct runtime *runtime)
     if (load->state == LOAD_IDLE || load->state == LOAD_DONE || runtime->node.state != DW_NODE_SERVING) {
         return UINT64_MAX;
     }
+    bool due = load->slots_due_us <= now_us;
+    /* Before the state changes: what was answered in the window counts in it, in all its figures. */
+    for (uint32_t i = 0; due && i < runtime->options->threads; i++) {
+        if (load->slots[i].state == SLOT_ANSWERED) {
+            slot_resume(runtime, &load->slots[i]);
+        }
+    }
+    if (is_generating(load)) {
+        count_due(runtime, now_us);
+    }
     change_state(runtime, now_us);
-    if (load->slots_due_us <= now_us) {
+    if (due) {
         for (uint32_t i = 0; i < runtime->options->threads; i++) {
             attend_slot(runtime, &load->slots[i], now_us);
         }

@@ -67,14 +67,28 @@ struct peer {
 
 enum load_state { LOAD_IDLE, LOAD_WARMUP, LOAD_MEASURING, LOAD_DRAINING, LOAD_DONE };
 
+/* Intended starts of an open loop, one after the other. In nanoseconds: cut to microseconds, the gaps of a
+ * high rate would come out wrong. */
+struct arrivals {
+    struct dw_random random;
+    uint64_t next_ns;
+};
+
 struct load {
     enum load_state state;
-    uint64_t warm_us;         /* when measuring begins */
-    uint64_t stop_us;         /* when measuring ends */
-    uint64_t drain_us;        /* when the node gives up waiting for the last decisions */
-    uint64_t next_arrival_us; /* open loop: intended start of the next transaction */
+    uint32_t number;   /* from 1: of the load, for what outlives it */
+    uint64_t warm_us;  /* when measuring begins */
+    uint64_t stop_us;  /* when measuring ends */
+    uint64_t drain_us; /* when the node gives up waiting for the last decisions */
     struct slot *slots;
     uint64_t slots_due_us; /* the earliest time at which a slot wants to be looked at */
+    /* Open loop. The same sequence twice: `taken` is as far as workers have come, `due` as far as time has
+     * come, so that what waits is counted without being held. */
+    struct arrivals taken;
+    struct arrivals due;
+    uint64_t due_count;       /* transactions whose intended start has come */
+    uint64_t due_before;      /* of them before the window */
+    uint64_t begun, finished; /* transactions, not attempts */
 };
 
 struct runtime {
@@ -97,7 +111,7 @@ struct runtime {
     struct txn_table *txns;
     struct timers timers;
     uint64_t token_counter;
-    struct dw_random random; /* back-off and arrivals; transactions are drawn from the slots' own */
+    struct dw_random random; /* back-off; transactions are drawn from the slots' own */
     struct load load;
     struct stats stats;
     struct failpoints failpoints; /* as set at start, and since */
@@ -119,8 +133,12 @@ struct txn_context {
     bool wrote;
     bool distributed;
     bool applied;
-    uint64_t begin_us;    /* coordinator */
-    uint64_t released_us; /* own locks were freed; coordinator: the latest of all nodes that told */
+    uint64_t begin_us;    /* coordinator: of the first attempt; 0 at others, and after a restart */
+    uint64_t released_us; /* own locks were freed; coordinator: the latest of all nodes, on the own clock */
+    uint64_t asked;       /* coordinator: nodes that free locks after what was sent to them */
+    uint64_t told;        /* coordinator: nodes that have freed theirs */
+    uint32_t measured;    /* coordinator: number of the load in whose window it committed; 0: in none */
+    bool was_reader;      /* participant: answered as a reader, and doesn't learn the outcome */
     struct txn_costs costs;
 };
 

@@ -239,7 +239,7 @@ static void next_rounds(struct runtime *runtime, struct slot *slot)
 
 /* --- attempts --- */
 
-static void start_attempt(struct runtime *runtime, struct slot *slot)
+static void start_attempt(struct runtime *runtime, struct slot *slot, uint64_t now_us)
 {
     slot->procedure = slot->original;
     slot->txn = dw_node_next_id(&runtime->node);
@@ -253,19 +253,32 @@ static void start_attempt(struct runtime *runtime, struct slot *slot)
     slot->waiting = 0;
     slot->prepared_us = 0;
     slot->own_abort = false;
-    slot->attempt_us = dw_rpc_now_us();
-    runtime->now_us = slot->attempt_us;
+    slot->attempt_us = now_us;
+    runtime->now_us = now_us;
     next_rounds(runtime, slot);
 }
 
-void slot_begin(struct runtime *runtime, struct slot *slot, uint64_t begin_us)
+static void take(struct runtime *runtime, struct slot *slot, uint64_t begin_us, uint64_t now_us)
 {
-    DW_ASSERT(slot->state == SLOT_IDLE);
+    DW_ASSERT(slot->state == SLOT_IDLE && begin_us <= now_us);
     runtime->options->workload->generate(runtime->workload_state, &slot->random, runtime->options->node,
                                          &slot->original);
+    runtime->load.begun++;
     slot->begin_us = begin_us;
-    slot->taken_us = dw_rpc_now_us();
-    start_attempt(runtime, slot);
+    slot->taken_us = now_us;
+    start_attempt(runtime, slot, now_us);
+}
+
+void slot_begin(struct runtime *runtime, struct slot *slot)
+{
+    /* Not the time of the tick: what other slots have done since is none of this transaction's. */
+    uint64_t now_us = dw_rpc_now_us();
+    take(runtime, slot, now_us, now_us);
+}
+
+void slot_begin_due(struct runtime *runtime, struct slot *slot, uint64_t intended_us)
+{
+    take(runtime, slot, intended_us, dw_rpc_now_us());
 }
 
 void slot_due(struct runtime *runtime, struct slot *slot)
@@ -273,8 +286,8 @@ void slot_due(struct runtime *runtime, struct slot *slot)
     if (slot->state == SLOT_EXECUTING) {
         fail_attempt(runtime, slot);
     } else if (slot->state == SLOT_BACKOFF) {
-        runtime->stats.retries++;
-        start_attempt(runtime, slot);
+        runtime->stats.retries += runtime->load.state == LOAD_MEASURING;
+        start_attempt(runtime, slot, dw_rpc_now_us());
     }
 }
 
@@ -342,6 +355,8 @@ void load_answered(struct runtime *runtime, struct txn_context *context, enum dw
     if (slot == NULL) {
         return;
     }
+    bool measured = outcome == DW_OUTCOME_COMMITTED && runtime->load.state == LOAD_MEASURING;
+    context->measured = measured ? runtime->load.number : 0;
     context->slot = NULL;
     slot->context = NULL;
     slot->outcome = outcome;
@@ -369,8 +384,8 @@ static void count_committed(struct runtime *runtime, struct slot *slot, uint64_t
     class->execution_us += slot->commit_us - slot->attempt_us;
     class->prepare_us += prepared - slot->commit_us;
     class->commit_us += now_us - prepared;
-    /* Earlier attempts and their back-off; in the open loop also the wait for a slot. */
     class->abort_us += slot->attempt_us - slot->begin_us;
+    class->wait_us += slot->taken_us - slot->begin_us;
     class->occupancy_us += now_us - slot->taken_us;
     dw_histogram_add(&class->latency, (now_us - slot->begin_us) * 1000);
 }
@@ -394,20 +409,37 @@ void slot_resume(struct runtime *runtime, struct slot *slot)
     slot->state = SLOT_IDLE;
     switch (slot->outcome) {
     case DW_OUTCOME_COMMITTED:
+        runtime->load.finished++;
         count_committed(runtime, slot, now_us);
         return;
     case DW_OUTCOME_UNKNOWN:
+        runtime->load.finished++;
         stats->all_unknown++;
         stats->unknown += measuring;
         return;
     case DW_OUTCOME_ABORTED:
         stats->all_aborted++;
         stats->aborted += measuring;
+        runtime->load.finished += slot->own_abort;
         if (runtime->load.state != LOAD_DRAINING && !slot->own_abort) {
             back_off(runtime, slot, now_us);
         }
         return;
     }
+}
+
+void slot_abandon(struct runtime *runtime, struct slot *slot)
+{
+    struct txn_context *context = slot->context;
+    if (context != NULL && context->machine.state == DW_TXN_ABSENT) {
+        fail_attempt(runtime, slot);
+    } else if (context != NULL) {
+        load_answered(runtime, context, DW_OUTCOME_UNKNOWN);
+    }
+    if (slot->state == SLOT_ANSWERED) {
+        slot_resume(runtime, slot);
+    }
+    slot->state = SLOT_IDLE; /* also after a back-off: there is no next attempt */
 }
 
 void slot_close(struct slot *slot)

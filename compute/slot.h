@@ -34,21 +34,28 @@ struct slot {
     enum dw_outcome outcome;
     bool own_abort;       /* the procedure itself chose to abort: not tried again */
     uint64_t due_us;      /* EXECUTING: the request times out; BACKOFF: the next attempt */
-    uint64_t begin_us;    /* of the first attempt; open loop: as intended */
-    uint64_t taken_us;    /* when the slot took it */
+    uint64_t begin_us;    /* closed loop: when the slot took it; open loop: as intended */
+    uint64_t taken_us;    /* when the slot took it, and its first attempt began */
     uint64_t attempt_us;  /* begin of this attempt */
     uint64_t commit_us;   /* end of execution */
     uint64_t prepared_us; /* 0: not yet */
 };
 
-/* Takes a transaction that began (or should have begun) at `begin_us`, and runs it as far as it goes. */
-void slot_begin(struct runtime *runtime, struct slot *slot, uint64_t begin_us);
+/* Takes a transaction, and runs it as far as it goes. Closed loop: */
+void slot_begin(struct runtime *runtime, struct slot *slot);
+/* Open loop: it should have begun at `intended_us`. */
+void slot_begin_due(struct runtime *runtime, struct slot *slot, uint64_t intended_us);
 
 /* Goes on after a back-off, or gives the attempt up whose request timed out. */
 void slot_due(struct runtime *runtime, struct slot *slot);
 
 /* The caller resumes with the answer: counts it; the slot is idle, or backs off for the next attempt. */
 void slot_resume(struct runtime *runtime, struct slot *slot);
+
+/* Nobody waits for the transaction any longer. Before its commit has begun it is aborted, here and wherever
+ * it holds locks; afterwards its outcome is the protocol's, which goes on without the slot, and unknown to
+ * the caller. The slot is idle. */
+void slot_abandon(struct runtime *runtime, struct slot *slot);
 
 void slot_on_access_reply(struct runtime *runtime, struct slot *slot,
                           const struct dw_wire_access_reply *reply);

@@ -35,27 +35,52 @@ static void print_class(const struct class_stats *class, FILE *file)
     fprintf(file,
             "\"committed\":%" PRIu64 ",\"total_us\":%" PRIu64 ",\"execution_us\":%" PRIu64
             ",\"prepare_us\":%" PRIu64 ",\"commit_us\":%" PRIu64 ",\"abort_us\":%" PRIu64
-            ",\"occupancy_us\":%" PRIu64 ",",
+            ",\"wait_us\":%" PRIu64 ",\"occupancy_us\":%" PRIu64 ",",
             class->committed, class->total_us, class->execution_us, class->prepare_us, class->commit_us,
-            class->abort_us, class->occupancy_us);
+            class->abort_us, class->wait_us, class->occupancy_us);
     print_histogram(&class->latency, file);
+}
+
+/* What only an open loop has is left out in a closed one. */
+static void print_backlog(const struct stats *stats, FILE *file)
+{
+    const struct backlog_stats *backlog = &stats->backlog;
+    fprintf(file, "\"unfinished\":%" PRIu64 ",\"undrained\":%" PRIu64, backlog->unfinished,
+            backlog->undrained);
+    if (stats->open_loop) {
+        fprintf(file,
+                ",\"carried\":%" PRIu64 ",\"offered\":%" PRIu64 ",\"waiting\":%" PRIu64
+                ",\"waiting_us\":%" PRIu64,
+                backlog->carried, backlog->offered, backlog->waiting, backlog->waiting_us);
+    }
+}
+
+static void print_costs(const struct cost_stats *costs, FILE *file)
+{
+    fprintf(file,
+            "\"costed\":%" PRIu64 ",\"with_writers\":%" PRIu64 ",\"only_own\":%" PRIu64
+            ",\"writers\":%" PRIu64 ",\"readers\":%" PRIu64 ",\"log_writes\":%" PRIu64
+            ",\"forced_log_writes\":%" PRIu64 ",\"messages\":%" PRIu64 ",\"acks\":%" PRIu64
+            ",\"ends\":%" PRIu64 ",\"log_bytes\":%" PRIu64,
+            costs->coordinated, costs->with_writers, costs->only_own, costs->writers, costs->readers,
+            costs->log_writes, costs->forced_log_writes, costs->messages, costs->acks, costs->ends,
+            costs->log_bytes);
 }
 
 void stats_print_report(const struct stats *stats, FILE *file)
 {
     fprintf(file,
             "\"window_us\":%" PRIu64 ",\"cpu_us\":%" PRIu64 ",\"committed\":%" PRIu64 ",\"aborted\":%" PRIu64
-            ",\"unknown\":%" PRIu64 ",\"retries\":%" PRIu64 ",\"dist\":{",
+            ",\"unknown\":%" PRIu64 ",\"retries\":%" PRIu64 ",",
             stats->window_us, stats->cpu_us, stats->distributed.committed + stats->local.committed,
             stats->aborted, stats->unknown, stats->retries);
+    print_backlog(stats, file);
+    fprintf(file, ",\"dist\":{");
     print_class(&stats->distributed, file);
-    fprintf(file,
-            ",\"release_us\":%" PRIu64 ",\"release_count\":%" PRIu64 ",\"costed\":%" PRIu64
-            ",\"log_writes\":%" PRIu64 ",\"forced_log_writes\":%" PRIu64 ",\"messages\":%" PRIu64
-            ",\"acks\":%" PRIu64 ",\"ends\":%" PRIu64 ",\"log_bytes\":%" PRIu64 "},\"local\":{",
-            stats->release_us, stats->release_count, stats->costs.coordinated, stats->costs.log_writes,
-            stats->costs.forced_log_writes, stats->costs.messages, stats->costs.acks, stats->costs.ends,
-            stats->costs.log_bytes);
+    fprintf(file, ",\"release_us\":%" PRIu64 ",\"release_count\":%" PRIu64 ",", stats->release_us,
+            stats->release_count);
+    print_costs(&stats->costs, file);
+    fprintf(file, "},\"local\":{");
     print_class(&stats->local, file);
     fprintf(file, "},\"alarms\":{");
     const char *separator = "";

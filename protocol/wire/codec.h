@@ -42,8 +42,9 @@ struct dw_wire_log_reply {
 };
 
 /* What drivers attach to a message of the core. For the requests, the name of one execution at a participant:
- * its incarnation and a local counter; `accesses` requests belong to it. For ACK, when the sender freed the
- * transaction's locks, on its monotonic clock (comparable on one host only). */
+ * its incarnation and a local counter; `accesses` requests belong to it. For ACK, for how long the sender's
+ * locks of the transaction have been free: a span and not a time, since the clocks of two hosts have nothing
+ * in common. */
 struct dw_token {
     uint64_t incarnation;
     uint64_t counter;
