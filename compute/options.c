@@ -34,7 +34,7 @@ static bool take_milliseconds(void *us, const char *value, char *mend, size_t me
 static bool take_protocol(void *user, const char *value, char *mend, size_t mend_size)
 {
     const struct dw_protocol **protocol = user;
-    snprintf(mend, mend_size, "give one of cornus|2pc");
+    snprintf(mend, mend_size, "give cornus|2pc");
     *protocol = dw_protocol_find(value);
     return *protocol != NULL;
 }
@@ -99,27 +99,33 @@ static int read_flags(int argc, char **argv, struct options *options)
     struct runtime_options *runtime = &options->runtime;
     uint64_t *timeout_us = runtime->timeout_us;
     struct dw_flag flags[] = {
-        {"id", "the number of this node in the cluster file", .u32 = &runtime->node,
+        {.name = "id",
+         .needed = "the number of this node in the cluster file",
+         .u32 = &runtime->node,
          .high = DW_MAX_NODES - 1},
-        {"cluster", "the file that lists all nodes", .text = &options->cluster_file},
-        {"run-id", "the name of the deployment, the same at all nodes", .text = &runtime->run_id,
+        {.name = "cluster", .needed = "the file that lists all nodes", .text = &options->cluster_file},
+        {.name = "run-id",
+         .needed = "the name of the deployment, the same at all nodes",
+         .text = &runtime->run_id,
          .rule = &dw_text_run_id},
-        {"listen", .text = &runtime->listen, .rule = &dw_text_listen},
-        {"protocol", .take = take_protocol, .user = &runtime->protocol},
-        {"threads", .u32 = &runtime->threads, .low = 1, .high = 1024},
-        {"workload", .take = take_workload, .user = options},
-        {"set", .take = take_setting, .user = options},
-        {"seed", .u64 = &runtime->seed, .high = UINT64_MAX},
-        {"loop", .word = &runtime->loop, .words = "closed|open"},
-        {"rate", .decimal = &runtime->rate_tps, .least = 0.001, .most = 1e7},
-        {"vote-timeout-ms", .take = take_milliseconds, .user = &timeout_us[DW_TIMER_VOTES]},
-        {"decision-timeout-ms", .take = take_milliseconds, .user = &timeout_us[DW_TIMER_DECISION]},
-        {"vote-request-timeout-ms", .take = take_milliseconds, .user = &timeout_us[DW_TIMER_VOTE_REQUEST]},
-        {"request-timeout-ms", .take = take_milliseconds, .user = &runtime->request_timeout_us},
-        {"retry-backoff-us", .u64 = &runtime->retry_backoff_us, .high = 60000000},
-        {"batch-accesses", .on_off = &runtime->batch_accesses},
-        {"failpoint", .take = take_failpoint, .user = &runtime->failpoints},
-        {NULL},
+        {.name = "listen", .text = &runtime->listen, .rule = &dw_text_listen},
+        {.name = "protocol", .take = take_protocol, .user = &runtime->protocol},
+        {.name = "threads", .u32 = &runtime->threads, .low = 1, .high = 1024},
+        {.name = "workload", .take = take_workload, .user = options},
+        {.name = "set", .take = take_setting, .user = options},
+        {.name = "seed", .u64 = &runtime->seed, .high = UINT64_MAX},
+        {.name = "loop", .word = &runtime->loop, .words = "closed|open"},
+        {.name = "rate", .decimal = &runtime->rate_tps, .least = 0.001, .most = 1e7},
+        {.name = "vote-timeout-ms", .take = take_milliseconds, .user = &timeout_us[DW_TIMER_VOTES]},
+        {.name = "decision-timeout-ms", .take = take_milliseconds, .user = &timeout_us[DW_TIMER_DECISION]},
+        {.name = "vote-request-timeout-ms",
+         .take = take_milliseconds,
+         .user = &timeout_us[DW_TIMER_VOTE_REQUEST]},
+        {.name = "request-timeout-ms", .take = take_milliseconds, .user = &runtime->request_timeout_us},
+        {.name = "retry-backoff-us", .u64 = &runtime->retry_backoff_us, .high = 60000000},
+        {.name = "batch-accesses", .on_off = &runtime->batch_accesses},
+        {.name = "failpoint", .take = take_failpoint, .user = &runtime->failpoints},
+        {.name = NULL},
     };
     return dw_flags_read(PROGRAM, usage, flags, argc, argv, NULL);
 }

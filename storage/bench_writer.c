@@ -398,16 +398,20 @@ static int parse(int argc, char **argv, struct settings *settings)
     unsigned floor = 0;
     bool service = false;
     struct dw_flag flags[] = {
-        {"data", .text = &settings->data},
-        {"sync", .on_off = &settings->sync},
-        {"bytes", .u32 = &settings->bytes, .high = DW_MAX_REDO},
-        {"batches", .list = settings->batches, .list_count = &settings->batch_count, .list_size = MAX_BATCHES,
-         .low = 1, .high = MAX_BATCH},
-        {"seconds", .decimal = &settings->seconds, .least = 0.01, .most = 3600},
-        {"floor", .word = &floor, .words = "fdatasync"},
-        {"service", .present = &service},
-        {"entries", .u64 = &settings->entries, .low = 1, .high = 1000000000},
-        {NULL},
+        {.name = "data", .text = &settings->data},
+        {.name = "sync", .on_off = &settings->sync},
+        {.name = "bytes", .u32 = &settings->bytes, .high = DW_MAX_REDO},
+        {.name = "batches",
+         .list = settings->batches,
+         .list_count = &settings->batch_count,
+         .list_size = MAX_BATCHES,
+         .low = 1,
+         .high = MAX_BATCH},
+        {.name = "seconds", .decimal = &settings->seconds, .least = 0.01, .most = 3600},
+        {.name = "floor", .word = &floor, .words = "fdatasync"},
+        {.name = "service", .present = &service},
+        {.name = "entries", .u64 = &settings->entries, .low = 1, .high = 1000000000},
+        {.name = NULL},
     };
     int code = dw_flags_read(PROGRAM, usage, flags, argc, argv, NULL);
     settings->mode = dw_flags_given(flags, "floor") ? MODE_FDATASYNC

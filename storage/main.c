@@ -68,17 +68,23 @@ static int parse(int argc, char **argv, struct settings *settings)
 {
     struct server_options *server = &settings->server;
     struct dw_flag flags[] = {
-        {"id", "the number of this storage node", .u32 = &server->self.node, .high = DW_MAX_NODES - 1},
-        {"run-id", "the name of the deployment", .text = &settings->run_id, .rule = &dw_text_run_id},
-        {"data", .text = &settings->data},
-        {"listen", .text = &server->listen, .rule = &dw_text_listen},
-        {"log-delay", .take = take_delay, .user = &server->delay},
-        {"sync", .on_off = &server->sync},
-        {"store", .word = &settings->store, .words = "rocksdb|memory"},
-        {"logs", .take = option_take_logs, .user = &server->logs},
-        {"queue-mib", .u32 = &settings->queue_mib, .low = MIN_QUEUE_MIB, .high = MAX_QUEUE_MIB},
-        {"seed", .u64 = &server->seed, .high = UINT64_MAX},
-        {NULL},
+        {.name = "id",
+         .needed = "the number of this storage node",
+         .u32 = &server->self.node,
+         .high = DW_MAX_NODES - 1},
+        {.name = "run-id",
+         .needed = "the name of the deployment",
+         .text = &settings->run_id,
+         .rule = &dw_text_run_id},
+        {.name = "data", .text = &settings->data},
+        {.name = "listen", .text = &server->listen, .rule = &dw_text_listen},
+        {.name = "log-delay", .take = take_delay, .user = &server->delay},
+        {.name = "sync", .on_off = &server->sync},
+        {.name = "store", .word = &settings->store, .words = "rocksdb|memory"},
+        {.name = "logs", .take = option_take_logs, .user = &server->logs},
+        {.name = "queue-mib", .u32 = &settings->queue_mib, .low = MIN_QUEUE_MIB, .high = MAX_QUEUE_MIB},
+        {.name = "seed", .u64 = &server->seed, .high = UINT64_MAX},
+        {.name = NULL},
     };
     int code = dw_flags_read(PROGRAM, usage, flags, argc, argv, NULL);
     if (code != DW_FLAGS_GO_ON) {

@@ -123,7 +123,7 @@ static bool take_decimal(const struct dw_flag *flag, const char *value, char *me
 static bool take_word(const char *words, unsigned *number, const char *value, char *mend, size_t size)
 {
     size_t length = strlen(value);
-    snprintf(mend, size, "give one of %s", words);
+    snprintf(mend, size, "give %s", words);
     for (*number = 0;; ++*number) {
         size_t width = strcspn(words, "|");
         if (width == length && strncmp(words, value, width) == 0) {

@@ -90,13 +90,17 @@ static int serve(const char *listen)
 static int parse(int argc, char **argv, struct bench_options *options, const char **listen)
 {
     struct dw_flag flags[] = {
-        {"listen", .text = listen, .rule = &dw_text_listen},
-        {"connect", .text = &options->address},
-        {"depths", .list = options->depths, .list_count = &options->depth_count,
-         .list_size = BENCH_MAX_DEPTHS, .low = 1, .high = BENCH_MAX_DEPTH},
-        {"seconds", .decimal = &options->seconds, .least = 0.05, .most = 3600},
-        {"bytes", .u32 = &options->bytes, .high = 65536},
-        {NULL},
+        {.name = "listen", .text = listen, .rule = &dw_text_listen},
+        {.name = "connect", .text = &options->address},
+        {.name = "depths",
+         .list = options->depths,
+         .list_count = &options->depth_count,
+         .list_size = BENCH_MAX_DEPTHS,
+         .low = 1,
+         .high = BENCH_MAX_DEPTH},
+        {.name = "seconds", .decimal = &options->seconds, .least = 0.05, .most = 3600},
+        {.name = "bytes", .u32 = &options->bytes, .high = 65536},
+        {.name = NULL},
     };
     int code = dw_flags_read(PROGRAM, usage, flags, argc, argv, NULL);
     if (code == DW_FLAGS_GO_ON && (*listen == NULL) == (options->address == NULL)) {

@@ -24,7 +24,7 @@ struct arguments {
 static bool take_protocol(void *user, const char *value, char *mend, size_t mend_size)
 {
     const struct dw_protocol **protocol = user;
-    snprintf(mend, mend_size, "give one of cornus|2pc");
+    snprintf(mend, mend_size, "give cornus|2pc");
     *protocol = dw_protocol_find(value);
     return *protocol != NULL;
 }
@@ -48,16 +48,16 @@ static int parse(int argc, char **argv, struct arguments *arguments)
     struct dw_explore_options *options = &arguments->options;
     int word;
     struct dw_flag flags[] = {
-        {"protocol", .take = take_protocol, .user = &options->protocol},
-        {"participants", .u32 = &arguments->participants, .high = DW_WORLD_NODES - 1},
-        {"readers", .u32 = &arguments->readers, .high = DW_WORLD_NODES - 1},
-        {"crashes", .u32 = &options->crashes, .high = 8},
-        {"restarts", .u32 = &options->restarts, .high = 8},
-        {"dups", .u32 = &options->duplicates, .high = 8},
-        {"drops", .u32 = &options->drops, .high = 8},
-        {"timeouts", .u32 = &options->timeouts, .high = 100},
-        {"max-states", .u64 = &options->max_states, .high = UINT64_C(4000000000)},
-        {NULL},
+        {.name = "protocol", .take = take_protocol, .user = &options->protocol},
+        {.name = "participants", .u32 = &arguments->participants, .high = DW_WORLD_NODES - 1},
+        {.name = "readers", .u32 = &arguments->readers, .high = DW_WORLD_NODES - 1},
+        {.name = "crashes", .u32 = &options->crashes, .high = 8},
+        {.name = "restarts", .u32 = &options->restarts, .high = 8},
+        {.name = "dups", .u32 = &options->duplicates, .high = 8},
+        {.name = "drops", .u32 = &options->drops, .high = 8},
+        {.name = "timeouts", .u32 = &options->timeouts, .high = 100},
+        {.name = "max-states", .u64 = &options->max_states, .high = UINT64_C(4000000000)},
+        {.name = NULL},
     };
     int code = dw_flags_read(PROGRAM, usage, flags, argc, argv, &word);
     if (code != DW_FLAGS_GO_ON) {

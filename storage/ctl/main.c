@@ -196,23 +196,26 @@ static const struct command *parse(int argc, char **argv, struct ctl *ctl, int *
     const char *run_id = "";
     int first;
     struct dw_flag flags[] = {
-        {"at", "the HOST:PORT that the node printed", .text = &ctl->address, .rule = &dw_text_address},
-        {"run-id", .text = &run_id, .rule = &dw_text_run_id},
-        {"json", .present = &ctl->json},
-        {"timeout-ms", .u32 = &ctl->timeout_ms, .low = 1, .high = MAX_TIMEOUT_MS},
+        {.name = "at",
+         .needed = "the HOST:PORT that the node printed",
+         .text = &ctl->address,
+         .rule = &dw_text_address},
+        {.name = "run-id", .text = &run_id, .rule = &dw_text_run_id},
+        {.name = "json", .present = &ctl->json},
+        {.name = "timeout-ms", .u32 = &ctl->timeout_ms, .low = 1, .high = MAX_TIMEOUT_MS},
         /* Of single commands: */
-        {"reset", .present = &ctl->reset},
-        {"hex", .present = &ctl->hex},
-        {"from", .u64 = &ctl->from, .high = UINT64_MAX},
-        {"limit", .u64 = &ctl->limit, .low = 1, .high = UINT64_MAX},
-        {"participants", .take = option_take_logs, .user = &ctl->participants},
-        {"redo", .text = &ctl->redo, .rule = &dw_text_any},
-        {"writer", .u32 = &ctl->writer, .high = DW_MAX_NODES - 1},
-        {"incarnation", .u32 = &ctl->incarnation, .high = UINT32_MAX},
-        {"no-force", .present = &ctl->no_force},
-        {"warmup-ms", .u64 = &ctl->warmup_ms, .high = UINT64_MAX},
-        {"duration-ms", .u64 = &ctl->duration_ms, .low = 1, .high = UINT64_MAX},
-        {NULL},
+        {.name = "reset", .present = &ctl->reset},
+        {.name = "hex", .present = &ctl->hex},
+        {.name = "from", .u64 = &ctl->from, .high = UINT64_MAX},
+        {.name = "limit", .u64 = &ctl->limit, .low = 1, .high = UINT64_MAX},
+        {.name = "participants", .take = option_take_logs, .user = &ctl->participants},
+        {.name = "redo", .text = &ctl->redo, .rule = &dw_text_any},
+        {.name = "writer", .u32 = &ctl->writer, .high = DW_MAX_NODES - 1},
+        {.name = "incarnation", .u32 = &ctl->incarnation, .high = UINT32_MAX},
+        {.name = "no-force", .present = &ctl->no_force},
+        {.name = "warmup-ms", .u64 = &ctl->warmup_ms, .high = UINT64_MAX},
+        {.name = "duration-ms", .u64 = &ctl->duration_ms, .low = 1, .high = UINT64_MAX},
+        {.name = NULL},
     };
     *code = dw_flags_read(PROGRAM, usage, flags, argc, argv, &first);
     if (*code != DW_FLAGS_GO_ON) {
