@@ -425,13 +425,15 @@ static void digits_are_read_up_to_what_follows(void **state)
 static void the_nearest_word_is_found(void **state)
 {
     (void)state;
-    static const char *const words[] = {"stats", "status", "stop", "a-word-that-is-too-long-to-be-measured",
-                                        NULL};
+    static const char *const words[] = {
+        "stats", "status", "stop", "at", "a-word-that-is-too-long-to-be-measured", NULL};
     assert_string_equal(dw_nearest("stat", words), "stats");
     assert_string_equal(dw_nearest("statuss", words), "status");
     assert_string_equal(dw_nearest("sotp", words), "stop");
     assert_null(dw_nearest("wxyz", words));
     assert_null(dw_nearest("", words));
+    assert_null(dw_nearest("statxxxx", words));
+    assert_null(dw_nearest("xy", words));
     assert_null(dw_nearest("a-word-that-is-too-long-to-be-measured", words));
 }
 
