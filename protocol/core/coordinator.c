@@ -124,6 +124,23 @@ static void vote_while_voting(struct dw_step *step, enum dw_vote vote, uint64_t 
     }
 }
 
+/* NO and COMMITTED tell what the sender's log holds, which decides; the other votes do not. */
+static void vote_while_terminating(struct dw_step *step, enum dw_vote vote)
+{
+    switch (vote) {
+    case DW_VOTE_NO:
+        decide(step, DW_OUTCOME_ABORTED);
+        return;
+    case DW_VOTE_COMMITTED:
+        decide(step, DW_OUTCOME_COMMITTED);
+        return;
+    case DW_VOTE_YES:
+    case DW_VOTE_HELD:
+    case DW_VOTE_REFUSED:
+        return;
+    }
+}
+
 /* Line 5: "wait for all responses from participants and storage node". */
 void coordinator_vote(struct dw_step *step)
 {
@@ -137,12 +154,7 @@ void coordinator_vote(struct dw_step *step)
     if (txn->state == DW_TXN_VOTING) {
         vote_while_voting(step, vote, from);
     } else if (txn->state == DW_TXN_TERMINATING && step->protocol->logs_decide) {
-        /* NO and COMMITTED tell what the sender's log holds, which decides; the other votes do not. */
-        if (vote == DW_VOTE_NO) {
-            decide(step, DW_OUTCOME_ABORTED);
-        } else if (vote == DW_VOTE_COMMITTED) {
-            decide(step, DW_OUTCOME_COMMITTED);
-        }
+        vote_while_terminating(step, vote);
     }
 }
 
@@ -152,9 +164,31 @@ static void local_commit_logged(struct dw_step *step)
     if (reply->ask != DW_ASK_COMMIT_LOCAL) {
         return;
     }
-    step->txn->position = reply->position;
-    step->txn->flags |= DW_TXN_DECISION_LOGGED;
-    decide(step, reply->answer == DW_ANSWER_COMMIT ? DW_OUTCOME_COMMITTED : DW_OUTCOME_ABORTED);
+    switch (reply->answer) {
+    case DW_ANSWER_COMMIT:
+        step->txn->position = reply->position;
+        decide(step, DW_OUTCOME_COMMITTED);
+        return;
+    case DW_ANSWER_ABORT: /* another node denied in this log */
+        decide(step, DW_OUTCOME_ABORTED);
+        return;
+    case DW_ANSWER_FORGOTTEN:
+        /* Nobody may sweep what its coordinator has not finished. An earlier copy of this very request may
+         * have been logged before that, so it cannot be told whether the transaction committed. */
+        step_stop(step, DW_ALARM_FORGOTTEN);
+        return;
+    case DW_ANSWER_NONE:
+    case DW_ANSWER_VOTE_YES:
+    case DW_ANSWER_START:
+    case DW_ANSWER_END:
+        /* The rule gives none of these here, so the log is wrong: nothing can be read out of it. */
+        step_stop(step, DW_ALARM_DISAGREEMENT);
+        return;
+    case DW_ANSWER_CONFLICT:
+    case DW_ANSWER_FENCED:
+    case DW_ANSWER_DAMAGED: /* no state can go on with these: they were taken before */
+        return;
+    }
 }
 
 void coordinator_own_logged(struct dw_step *step)

@@ -36,8 +36,10 @@ static void own_logged(struct dw_step *step)
         answers_changed(step);
         return;
     case DW_ANSWER_ABORT: /* another node denied in this log */
-    case DW_ANSWER_FORGOTTEN:
         decide(step, DW_OUTCOME_ABORTED);
+        return;
+    case DW_ANSWER_FORGOTTEN:
+        termination_own_forgot(step);
         return;
     case DW_ANSWER_COMMIT:
         decide(step, DW_OUTCOME_COMMITTED);

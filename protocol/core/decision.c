@@ -56,20 +56,45 @@ void decision_settle(struct dw_step *step)
     step_forget(step);
 }
 
-void decision_logged(struct dw_step *step)
+static void note_logged(struct dw_step *step, enum dw_outcome logged)
 {
-    const struct dw_log_reply *reply = &step->event->reply;
-    enum dw_outcome outcome = dw_txn_outcome(step->txn);
-    bool commit = reply->ask == DW_ASK_DECIDE_COMMIT;
-    if (!commit && reply->ask != DW_ASK_DECIDE_ABORT && reply->ask != DW_ASK_COORD_ABORT) {
-        return;
-    }
-    enum dw_answer expected = outcome == DW_OUTCOME_COMMITTED ? DW_ANSWER_COMMIT : DW_ANSWER_ABORT;
-    if (reply->answer != expected && reply->answer != DW_ANSWER_FORGOTTEN) {
+    if (logged != dw_txn_outcome(step->txn)) {
         step_stop(step, DW_ALARM_DISAGREEMENT);
         return;
     }
-    /* FORGOTTEN: the entry was swept, which needs its decision to have been durable. */
     step->txn->flags |= DW_TXN_DECISION_LOGGED;
     decision_settle(step);
+}
+
+void decision_logged(struct dw_step *step)
+{
+    const struct dw_log_reply *reply = &step->event->reply;
+    if (reply->ask != DW_ASK_DECIDE_COMMIT && reply->ask != DW_ASK_DECIDE_ABORT &&
+        reply->ask != DW_ASK_COORD_ABORT) {
+        return;
+    }
+    switch (reply->answer) {
+    case DW_ANSWER_COMMIT:
+        note_logged(step, DW_OUTCOME_COMMITTED);
+        return;
+    case DW_ANSWER_ABORT:
+        note_logged(step, DW_OUTCOME_ABORTED);
+        return;
+    case DW_ANSWER_FORGOTTEN:
+        /* The entry was swept, which needs its decision to have been durable, or it never was: then the
+         * outcome is an abort, and needs no record. Either way the outcome is known here by other means. */
+        note_logged(step, dw_txn_outcome(step->txn));
+        return;
+    case DW_ANSWER_NONE:
+    case DW_ANSWER_VOTE_YES:
+    case DW_ANSWER_START:
+    case DW_ANSWER_END:
+        /* No rule answers a decision so: what the log holds is not known, so it is not called durable. */
+        step_stop(step, DW_ALARM_DISAGREEMENT);
+        return;
+    case DW_ANSWER_CONFLICT:
+    case DW_ANSWER_FENCED:
+    case DW_ANSWER_DAMAGED:
+        return;
+    }
 }

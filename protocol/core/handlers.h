@@ -70,6 +70,9 @@ void decision_settle(struct dw_step *step);
 
 /* An answer of a log while TERMINATING. */
 void termination_answer(struct dw_step *step);
+/* FORGOTTEN, from the own log, to one whose vote has left or never will: aborts if that vote was not logged,
+ * else stops with an alarm. */
+void termination_own_forgot(struct dw_step *step);
 /* Every listed log (default of .listed): the own one too, as its vote may still be on the way. */
 uint64_t termination_listed(const struct dw_step *step);
 

@@ -98,23 +98,33 @@ void participant_silence(struct dw_step *step)
     participant_deny(step, false);
 }
 
-/* 2PC: tells those who inquired meanwhile. They have asked to learn a decision, so a vote tells them nothing.
- */
-static void answer_inquirers(struct dw_step *step)
+/* What the log's answer to a denial tells of the transaction's fate. A vote tells nothing of it, nor does an
+ * entry that is not there any more. */
+static enum dw_outcome outcome_in(enum dw_answer answer)
 {
-    enum dw_outcome outcome = DW_OUTCOME_UNKNOWN;
-    if (step->event->reply.answer == DW_ANSWER_ABORT) {
-        outcome = DW_OUTCOME_ABORTED;
-    } else if (step->event->reply.answer == DW_ANSWER_COMMIT) {
-        outcome = DW_OUTCOME_COMMITTED;
+    switch (answer) {
+    case DW_ANSWER_ABORT:
+        return DW_OUTCOME_ABORTED;
+    case DW_ANSWER_COMMIT:
+        return DW_OUTCOME_COMMITTED;
+    case DW_ANSWER_VOTE_YES:
+    case DW_ANSWER_FORGOTTEN:
+    case DW_ANSWER_NONE:
+    case DW_ANSWER_START:
+    case DW_ANSWER_END:
+    case DW_ANSWER_CONFLICT:
+    case DW_ANSWER_FENCED:
+    case DW_ANSWER_DAMAGED:
+        return DW_OUTCOME_UNKNOWN;
     }
-    step_send(step, DW_MSG_INQUIRY_REPLY, outcome, step->txn->inquirers);
+    return DW_OUTCOME_UNKNOWN;
 }
 
 /* The reply to an own denial. */
 void participant_denied(struct dw_step *step)
 {
-    answer_inquirers(step);
+    /* 2PC: those who inquired meanwhile. */
+    step_send(step, DW_MSG_INQUIRY_REPLY, outcome_in(step->event->reply.answer), step->txn->inquirers);
     if (dw_txn_has(step->txn, DW_TXN_RELAY)) {
         switch (step->event->reply.answer) {
         case DW_ANSWER_ABORT:
@@ -164,7 +174,7 @@ void participant_vote_logged(struct dw_step *step)
         step_forget(step);
         return;
     case DW_ANSWER_FORGOTTEN:
-        /* From the own log: this vote was never logged, and never will be. */
+        /* From the own log, of a vote that is not known to be logged: it was not, and never will be. */
         step_release(step, DW_OUTCOME_ABORTED);
         step_forget(step);
         return;

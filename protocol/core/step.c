@@ -205,9 +205,14 @@ static void on_log_reply(struct dw_step *step)
             decision_logged(step);
         }
         return;
+    case DW_TXN_PREPARED:
+        /* Its vote is logged, so a reply to it can tell nothing new but this. */
+        if (own && reply->answer == DW_ANSWER_FORGOTTEN) {
+            termination_own_forgot(step);
+        }
+        return;
     case DW_TXN_ABSENT:
     case DW_TXN_EXECUTING:
-    case DW_TXN_PREPARED:
     case DW_TXN_STOPPED:
         return;
     }

@@ -21,12 +21,23 @@ static void inquiry_answer(struct dw_step *step)
     }
 }
 
+void termination_own_forgot(struct dw_step *step)
+{
+    if (dw_txn_has(step->txn, DW_TXN_VOTE_LOGGED)) {
+        /* The log held the vote, and an undecided vote is never swept: a violation. The transaction may have
+         * committed, so what is no longer there is no ground for an abort. */
+        step_stop(step, DW_ALARM_FORGOTTEN);
+    } else {
+        /* The own vote was never logged, and never will be, so nobody can have committed. */
+        decide(step, DW_OUTCOME_ABORTED);
+    }
+}
+
 static void log_forgot(struct dw_step *step, uint64_t log)
 {
     struct dw_txn *txn = step->txn;
     if (log == step_self(step)) {
-        /* The own vote was never logged, so nobody can have committed. */
-        decide(step, DW_OUTCOME_ABORTED);
+        termination_own_forgot(step);
         return;
     }
     /* No information. If the own log still holds VOTE_YES, somebody swept what was in doubt: a violation. */
@@ -68,12 +79,29 @@ static void late_vote(struct dw_step *step)
     if (reply->log != step->node->slot || reply->ask != DW_ASK_VOTE) {
         return;
     }
-    if (reply->answer == DW_ANSWER_VOTE_YES) {
+    switch (reply->answer) {
+    case DW_ANSWER_VOTE_YES:
         step->txn->flags |= DW_TXN_VOTE_LOGGED;
         step->txn->position = reply->position;
         step_send(step, DW_MSG_VOTE, DW_VOTE_YES, dw_node_bit(step->txn->id.coordinator));
-    } else if (reply->answer == DW_ANSWER_ABORT || reply->answer == DW_ANSWER_FORGOTTEN) {
+        return;
+    case DW_ANSWER_ABORT:
         decide(step, DW_OUTCOME_ABORTED);
+        return;
+    case DW_ANSWER_COMMIT:
+        /* Only who knows the decision logs it. */
+        decide(step, DW_OUTCOME_COMMITTED);
+        return;
+    case DW_ANSWER_FORGOTTEN:
+        termination_own_forgot(step);
+        return;
+    case DW_ANSWER_NONE:
+    case DW_ANSWER_START:
+    case DW_ANSWER_END:
+    case DW_ANSWER_CONFLICT:
+    case DW_ANSWER_FENCED:
+    case DW_ANSWER_DAMAGED:
+        return;
     }
 }
 

@@ -34,13 +34,30 @@ static void own_logged(struct dw_step *step)
     if (step->txn->state != DW_TXN_LOGGING_COMMIT || reply->ask != DW_ASK_COORD_COMMIT) {
         return;
     }
-    if (reply->answer != DW_ANSWER_COMMIT) {
+    switch (reply->answer) {
+    case DW_ANSWER_COMMIT:
+        step->txn->position = reply->position;
+        step->txn->flags |= DW_TXN_DECISION_LOGGED;
+        decide(step, DW_OUTCOME_COMMITTED);
+        return;
+    case DW_ANSWER_FORGOTTEN:
+        /* Nobody may sweep what its coordinator has not finished; an earlier copy of this request may have
+         * been logged before that. */
+        step_stop(step, DW_ALARM_FORGOTTEN);
+        return;
+    case DW_ANSWER_ABORT:
+    case DW_ANSWER_NONE:
+    case DW_ANSWER_VOTE_YES:
+    case DW_ANSWER_START:
+    case DW_ANSWER_END:
+        /* Only this coordinator writes its entry, and it has written nothing of the kind. */
         step_stop(step, DW_ALARM_DISAGREEMENT);
         return;
+    case DW_ANSWER_CONFLICT:
+    case DW_ANSWER_FENCED:
+    case DW_ANSWER_DAMAGED:
+        return;
     }
-    step->txn->position = reply->position;
-    step->txn->flags |= DW_TXN_DECISION_LOGGED;
-    decide(step, DW_OUTCOME_COMMITTED);
 }
 
 static void log_decision(struct dw_step *step)

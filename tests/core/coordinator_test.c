@@ -59,6 +59,36 @@ static void a_local_commit_that_the_log_denies_aborts(void **state)
                         "ABSENT: caller hears ABORTED; RELEASE; timer FINISH; DISARM");
 }
 
+/* Each answer for itself: only ABORT aborts. What nobody could have logged, or has swept, tells nothing, and
+ * the caller hears so. */
+static void only_abort_aborts_a_local_commit(void **state)
+{
+    (void)state;
+    static const struct {
+        enum dw_answer answer;
+        const char *says;
+    } cases[DW_ANSWERS] = {
+        {DW_ANSWER_NONE, "STOPPED: alarm DISAGREEMENT; caller hears UNKNOWN; DISARM"},
+        {DW_ANSWER_VOTE_YES, "STOPPED: alarm DISAGREEMENT; caller hears UNKNOWN; DISARM"},
+        {DW_ANSWER_COMMIT, "ABSENT: caller hears COMMITTED; APPLY; RELEASE; timer FINISH; DISARM"},
+        {DW_ANSWER_ABORT, "ABSENT: caller hears ABORTED; RELEASE; timer FINISH; DISARM"},
+        {DW_ANSWER_START, "STOPPED: alarm DISAGREEMENT; caller hears UNKNOWN; DISARM"},
+        {DW_ANSWER_END, "STOPPED: alarm DISAGREEMENT; caller hears UNKNOWN; DISARM"},
+        {DW_ANSWER_CONFLICT, "STOPPED: alarm CONFLICT; caller hears UNKNOWN; DISARM"},
+        {DW_ANSWER_FENCED, "STOPPED: alarm FENCED; caller hears UNKNOWN; DISARM"},
+        {DW_ANSWER_FORGOTTEN, "STOPPED: alarm FORGOTTEN; caller hears UNKNOWN; DISARM"},
+        {DW_ANSWER_DAMAGED, "LOGGING_COMMIT: alarm DAMAGED"},
+    };
+    for (unsigned i = 0; dw_protocol_at(i) != NULL; i++) {
+        for (unsigned k = 0; k < DW_ANSWERS; k++) {
+            struct machine m;
+            machine_init(&m, dw_protocol_at(i), 0);
+            (void)machine_commit(&m, SELF, 0);
+            assert_string_equal(machine_reply(&m, 0, DW_ASK_COMMIT_LOCAL, cases[k].answer), cases[k].says);
+        }
+    }
+}
+
 static void cancelling_aborts_without_a_record(void **state)
 {
     (void)state;
@@ -302,6 +332,32 @@ static void a_log_that_forgot_tells_nothing_unless_it_is_the_own_one(void **stat
                         "log DECIDE_ABORT (unforced) at 0; timer FINISH");
 }
 
+/* The vote that it knows to be logged is gone, so the premise of that abort is: the others may have
+ * committed. */
+static void a_logged_vote_that_the_own_log_forgot_stops_with_an_alarm(void **state)
+{
+    (void)state;
+    static const char stopped[] = "STOPPED: alarm FORGOTTEN; caller hears UNKNOWN; DISARM";
+    struct machine m;
+    cornus_voting(&m);
+    (void)machine_reply(&m, 0, DW_ASK_VOTE, DW_ANSWER_VOTE_YES);
+    assert_string_equal(machine_reply(&m, 0, DW_ASK_VOTE, DW_ANSWER_FORGOTTEN), stopped);
+    cornus_voting(&m);
+    (void)machine_reply(&m, 0, DW_ASK_VOTE, DW_ANSWER_VOTE_YES);
+    (void)machine_timeout(&m);
+    assert_string_equal(machine_reply(&m, 0, DW_ASK_DENY, DW_ANSWER_FORGOTTEN), stopped);
+    assert_true(dw_txn_has(&m.txn, DW_TXN_LOCKS));
+    assert_int_equal(m.node.state, DW_NODE_SERVING);
+    /* It stays so, whatever is heard. */
+    assert_string_equal(machine_reply(&m, 1, DW_ASK_DENY, DW_ANSWER_ABORT), "STOPPED");
+    /* The alarm of another log, then the own one: the same. */
+    cornus_voting(&m);
+    (void)machine_reply(&m, 0, DW_ASK_VOTE, DW_ANSWER_VOTE_YES);
+    (void)machine_timeout(&m);
+    assert_string_equal(machine_reply(&m, 1, DW_ASK_DENY, DW_ANSWER_FORGOTTEN), "TERMINATING");
+    assert_string_equal(machine_reply(&m, 0, DW_ASK_DENY, DW_ANSWER_FORGOTTEN), stopped);
+}
+
 /* Fenced: the outcome is unknown. The locks stay, the caller hears so, and the node does nothing any more. */
 static void a_fenced_node_stops_without_deciding(void **state)
 {
@@ -390,10 +446,14 @@ static void what_comes_late_changes_nothing(void **state)
 static void a_log_that_contradicts_the_decision_raises_an_alarm(void **state)
 {
     (void)state;
+    static const enum dw_answer strange[] = {DW_ANSWER_ABORT, DW_ANSWER_NONE, DW_ANSWER_VOTE_YES,
+                                             DW_ANSWER_START, DW_ANSWER_END};
     struct machine m;
-    cornus_committed(&m);
-    assert_string_equal(machine_reply(&m, 0, DW_ASK_DECIDE_COMMIT, DW_ANSWER_ABORT),
-                        "STOPPED: alarm DISAGREEMENT; DISARM");
+    for (unsigned i = 0; i < sizeof strange / sizeof *strange; i++) {
+        cornus_committed(&m);
+        assert_string_equal(machine_reply(&m, 0, DW_ASK_DECIDE_COMMIT, strange[i]),
+                            "STOPPED: alarm DISAGREEMENT; DISARM");
+    }
     cornus_committed(&m);
     assert_string_equal(machine_reply(&m, 0, DW_ASK_DECIDE_COMMIT, DW_ANSWER_CONFLICT),
                         "STOPPED: alarm CONFLICT; DISARM");
@@ -406,6 +466,7 @@ int main(void)
         cmocka_unit_test(a_transaction_that_read_on_one_node_skips_both_phases),
         cmocka_unit_test(a_local_transaction_logs_one_record),
         cmocka_unit_test(a_local_commit_that_the_log_denies_aborts),
+        cmocka_unit_test(only_abort_aborts_a_local_commit),
         cmocka_unit_test(cancelling_aborts_without_a_record),
         cmocka_unit_test(a_reader_and_a_local_writer_need_the_round_only),
         cmocka_unit_test(a_transaction_that_read_on_two_nodes_logs_nothing),
@@ -420,6 +481,7 @@ int main(void)
         cmocka_unit_test(one_abort_or_commit_decides_termination),
         cmocka_unit_test(nothing_else_decides_termination),
         cmocka_unit_test(a_log_that_forgot_tells_nothing_unless_it_is_the_own_one),
+        cmocka_unit_test(a_logged_vote_that_the_own_log_forgot_stops_with_an_alarm),
         cmocka_unit_test(a_fenced_node_stops_without_deciding),
         cmocka_unit_test(a_conflict_stops_the_transaction_and_not_the_node),
         cmocka_unit_test(a_damaged_entry_is_asked_again),

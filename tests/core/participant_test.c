@@ -197,6 +197,39 @@ static void an_unanswered_vote_is_terminated_own_log_included(void **state)
                         "ABORTED: RELEASE; log DECIDE_ABORT (unforced) at 1; timer FINISH");
 }
 
+/* Trap 5 reads "my vote was never logged, abort" out of `forgotten`. One who knows that it was logged cannot:
+ * the others may have committed on it. */
+static void a_logged_vote_that_the_own_log_forgot_stops_it(void **state)
+{
+    (void)state;
+    struct machine m;
+    for (unsigned i = 0; dw_protocol_at(i) != NULL; i++) {
+        prepared(&m, dw_protocol_at(i));
+        assert_string_equal(machine_reply(&m, 1, DW_ASK_VOTE, DW_ANSWER_FORGOTTEN),
+                            "STOPPED: alarm FORGOTTEN; DISARM");
+        assert_true(dw_txn_has(&m.txn, DW_TXN_LOCKS));
+        assert_int_equal(m.node.state, DW_NODE_SERVING);
+        assert_string_equal(machine_hear(&m, 0, DW_MSG_DECISION, DW_OUTCOME_COMMITTED), "STOPPED");
+        /* Another's log is not its own. */
+        prepared(&m, dw_protocol_at(i));
+        assert_string_equal(machine_reply(&m, 2, DW_ASK_DENY, DW_ANSWER_FORGOTTEN), "PREPARED");
+    }
+    prepared(&m, &dw_cornus);
+    (void)machine_timeout(&m);
+    assert_string_equal(machine_reply(&m, 1, DW_ASK_DENY, DW_ANSWER_FORGOTTEN),
+                        "STOPPED: alarm FORGOTTEN; DISARM");
+    /* A restarted node knows it from its scan. */
+    machine_init_scanning(&m, &dw_cornus, 1);
+    (void)machine_recover(&m, DW_ENTRY_VOTE_YES, ALL);
+    assert_string_equal(machine_reply(&m, 1, DW_ASK_DENY, DW_ANSWER_FORGOTTEN),
+                        "STOPPED: alarm FORGOTTEN; DISARM");
+    /* One who never heard that it was logged aborts. */
+    logging_vote(&m, &dw_cornus);
+    (void)machine_timeout(&m);
+    assert_string_equal(machine_reply(&m, 1, DW_ASK_DENY, DW_ANSWER_FORGOTTEN),
+                        "ABORTED: RELEASE; log DECIDE_ABORT (unforced) at 1; timer FINISH");
+}
+
 static void a_damaged_entry_keeps_the_vote_open(void **state)
 {
     (void)state;
@@ -404,6 +437,7 @@ int main(void)
         cmocka_unit_test(a_vote_that_was_denied_is_a_no),
         cmocka_unit_test(a_request_that_comes_again_gets_the_same_answer),
         cmocka_unit_test(an_unanswered_vote_is_terminated_own_log_included),
+        cmocka_unit_test(a_logged_vote_that_the_own_log_forgot_stops_it),
         cmocka_unit_test(a_damaged_entry_keeps_the_vote_open),
         cmocka_unit_test(fenced_or_in_conflict_it_stops_with_its_locks),
         cmocka_unit_test(a_commit_is_accepted_in_every_state_of_doubt),

@@ -102,10 +102,25 @@ static void an_abort_is_written_again_until_it_is_logged(void **state)
 static void a_refused_commit_record_stops_the_coordinator(void **state)
 {
     (void)state;
-    struct machine m;
-    coordinator_logging(&m);
-    assert_string_equal(machine_reply(&m, 0, DW_ASK_COORD_COMMIT, DW_ANSWER_ABORT),
-                        "STOPPED: alarm DISAGREEMENT; caller hears UNKNOWN; DISARM");
+    static const struct {
+        enum dw_answer answer;
+        const char *says;
+    } cases[] = {
+        {DW_ANSWER_NONE, "STOPPED: alarm DISAGREEMENT; caller hears UNKNOWN; DISARM"},
+        {DW_ANSWER_VOTE_YES, "STOPPED: alarm DISAGREEMENT; caller hears UNKNOWN; DISARM"},
+        {DW_ANSWER_ABORT, "STOPPED: alarm DISAGREEMENT; caller hears UNKNOWN; DISARM"},
+        {DW_ANSWER_START, "STOPPED: alarm DISAGREEMENT; caller hears UNKNOWN; DISARM"},
+        {DW_ANSWER_END, "STOPPED: alarm DISAGREEMENT; caller hears UNKNOWN; DISARM"},
+        {DW_ANSWER_CONFLICT, "STOPPED: alarm CONFLICT; caller hears UNKNOWN; DISARM"},
+        {DW_ANSWER_FENCED, "STOPPED: alarm FENCED; caller hears UNKNOWN; DISARM"},
+        {DW_ANSWER_FORGOTTEN, "STOPPED: alarm FORGOTTEN; caller hears UNKNOWN; DISARM"},
+        {DW_ANSWER_DAMAGED, "LOGGING_COMMIT: alarm DAMAGED"},
+    };
+    for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct machine m;
+        coordinator_logging(&m);
+        assert_string_equal(machine_reply(&m, 0, DW_ASK_COORD_COMMIT, cases[i].answer), cases[i].says);
+    }
 }
 
 static void a_recovered_coordinator_follows_its_log(void **state)
@@ -189,6 +204,37 @@ static void a_late_vote_is_still_told(void **state)
                         "TERMINATING: send VOTE YES to 0");
     assert_int_equal(m.txn.position, 7);
     assert_string_equal(machine_ask_vote(&m, BOTH, DW_EXECUTION_NONE), "TERMINATING: send VOTE YES to 0");
+}
+
+/* What else the late reply may say. */
+static void a_late_reply_to_the_vote_is_read_answer_by_answer(void **state)
+{
+    (void)state;
+    static const char aborted[] = "ABORTED: RELEASE; log DECIDE_ABORT (unforced) at 1; timer FINISH";
+    static const struct {
+        enum dw_answer answer;
+        const char *says;
+    } cases[] = {
+        {DW_ANSWER_ABORT, aborted},
+        {DW_ANSWER_COMMIT, "COMMITTED: APPLY; RELEASE; log DECIDE_COMMIT (unforced) at 1; timer FINISH"},
+        {DW_ANSWER_FORGOTTEN, aborted},
+        {DW_ANSWER_NONE, "TERMINATING"},
+        {DW_ANSWER_START, "TERMINATING"},
+        {DW_ANSWER_END, "TERMINATING"},
+        {DW_ANSWER_DAMAGED, "TERMINATING: alarm DAMAGED"},
+    };
+    struct machine m;
+    for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
+        machine_init(&m, &dw_two_phase, 1);
+        (void)machine_join(&m);
+        (void)machine_ask_vote(&m, BOTH, DW_EXECUTION_WHOLE);
+        (void)machine_timeout(&m);
+        assert_string_equal(machine_reply(&m, 1, DW_ASK_VOTE, cases[i].answer), cases[i].says);
+    }
+    /* Of a vote that is known to be logged, an absence is a violation. */
+    participant_in_doubt(&m);
+    assert_string_equal(machine_reply(&m, 1, DW_ASK_VOTE, DW_ANSWER_FORGOTTEN),
+                        "STOPPED: alarm FORGOTTEN; DISARM");
 }
 
 static void a_recovered_participant_locks_again_and_asks(void **state)
@@ -331,6 +377,7 @@ int main(void)
         cmocka_unit_test(in_doubt_it_asks_nodes_and_never_logs),
         cmocka_unit_test(blocked_is_noted_also_if_the_coordinator_is_silent),
         cmocka_unit_test(a_late_vote_is_still_told),
+        cmocka_unit_test(a_late_reply_to_the_vote_is_read_answer_by_answer),
         cmocka_unit_test(a_recovered_participant_locks_again_and_asks),
         cmocka_unit_test(the_coordinator_answers_in_every_state),
         cmocka_unit_test(a_participant_in_doubt_says_unknown),
