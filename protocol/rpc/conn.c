@@ -267,6 +267,30 @@ static enum dw_error deliver(struct dw_conn *conn)
     return error;
 }
 
+/* Reading on waits until the tick has sent what follows from this message. gRPC grants the peer new window
+ * with the next message that leaves on the stream; but if it is to read while none is granted, in a packet of
+ * its own, which would cost a system call and wake the peer for nothing. */
+static void read_after_tick(struct dw_conn *conn)
+{
+    pthread_mutex_lock(&conn->mutex);
+    conn->operations++; /* so that the call does not end meanwhile */
+    pthread_mutex_unlock(&conn->mutex);
+    conn->next_unread = conn->rpc->unread;
+    conn->rpc->unread = conn;
+}
+
+void conn_read_all(struct dw_rpc *rpc)
+{
+    while (rpc->unread != NULL) {
+        struct dw_conn *conn = rpc->unread;
+        rpc->unread = conn->next_unread;
+        if (!conn->finished) {
+            conn_read(conn);
+        }
+        conn_done(conn);
+    }
+}
+
 /* Gives the user what came and reads on, unless the user has it held. */
 static void take(struct dw_conn *conn)
 {
@@ -282,7 +306,7 @@ static void take(struct dw_conn *conn)
         snprintf(text, sizeof text, "%s closes the stream: %s", self, dw_error_text(error));
         dw_conn_close(conn, error, text);
     } else if (!conn->finished) {
-        conn_read(conn);
+        read_after_tick(conn);
     }
 }
 

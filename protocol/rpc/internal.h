@@ -25,6 +25,7 @@ enum {
     RPC_CONNECT_MS = 1000,    /* one attempt to connect */
     RPC_MESSAGE_SLACK = 1024, /* what gRPC may receive beyond DW_MAX_MESSAGE */
     RPC_ACCEPTS = 8,          /* incoming calls that may be matched at once */
+    RPC_EVENTS_A_TICK = 16,
 };
 
 struct rpc_tag {
@@ -51,7 +52,8 @@ struct dw_rpc {
     /* The loop thread's own. */
     bool stopping;
     size_t live;
-    uint64_t due_us; /* when a client connection wants attention */
+    uint64_t due_us;        /* when a client connection wants attention */
+    struct dw_conn *unread; /* connections that go on reading after the next tick */
     struct rpc_tag shutdown_tag;
 };
 
@@ -78,6 +80,7 @@ struct dw_conn {
     bool up;                 /* on_up was called, on_down not yet */
     bool finished;           /* the call's status is known: nothing but stragglers can come */
     bool held;               /* `incoming` is to be delivered again */
+    struct dw_conn *next_unread;
     enum dw_error reason;
     char text[RPC_TEXT];
     grpc_byte_buffer *incoming;
@@ -163,6 +166,8 @@ void conn_start(struct dw_conn *conn, const grpc_op *ops, size_t count, struct r
 void conn_done(struct dw_conn *conn);
 /* Asks for the next message. */
 void conn_read(struct dw_conn *conn);
+/* The same for all that have delivered a message since the last time. */
+void conn_read_all(struct dw_rpc *rpc);
 /* The stream is up: sends are accepted from here on, and the user hears of it. */
 void conn_up(struct dw_conn *conn, const struct dw_identity *peer);
 /* Cancels the call; on_down will give this reason. */

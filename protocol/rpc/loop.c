@@ -88,17 +88,34 @@ static void drain(struct dw_rpc *rpc)
     }
 }
 
+static bool is_over(const struct dw_rpc *rpc)
+{
+    return rpc->stopping && rpc->live == 0;
+}
+
+/* Waits for an event, and handles it and what else is there by then: one tick sends what follows from all of
+ * it. */
+static void handle_events(struct dw_rpc *rpc, gpr_timespec deadline)
+{
+    for (unsigned handled = 0; handled < RPC_EVENTS_A_TICK && !is_over(rpc); handled++) {
+        grpc_event event = grpc_completion_queue_next(rpc->queue, deadline, NULL);
+        DW_ASSERT(event.type != GRPC_QUEUE_SHUTDOWN);
+        if (event.type != GRPC_OP_COMPLETE) {
+            return;
+        }
+        struct rpc_tag *tag = event.tag;
+        tag->run(tag->owner, event.success != 0);
+        deadline = gpr_inf_past(GPR_CLOCK_MONOTONIC);
+    }
+}
+
 void *rpc_loop(void *argument)
 {
     struct dw_rpc *rpc = argument;
-    while (!rpc->stopping || rpc->live > 0) {
+    while (!is_over(rpc)) {
         gpr_timespec deadline = deadline_of(attend(rpc));
-        grpc_event event = grpc_completion_queue_next(rpc->queue, deadline, NULL);
-        DW_ASSERT(event.type != GRPC_QUEUE_SHUTDOWN);
-        if (event.type == GRPC_OP_COMPLETE) {
-            struct rpc_tag *tag = event.tag;
-            tag->run(tag->owner, event.success != 0);
-        }
+        conn_read_all(rpc);
+        handle_events(rpc, deadline);
     }
     wake_close(rpc);
     drain(rpc);

@@ -79,10 +79,11 @@ struct dw_rpc_handlers {
      * all methods are unknown. */
     void (*on_unary)(void *user, struct dw_unary_call *call, const char *method, const uint8_t *data,
                      size_t size);
-    /* Called whenever the loop thread is about to look for the next event, so at least once after each other
-     * callback and after dw_rpc_wake; returns the monotonic time (dw_rpc_now_us) at which it wants to be
-     * called again at the latest, or UINT64_MAX. gRPC rounds that time up to a millisecond. Keep it cheap: it
-     * runs for each event. Not called any more once dw_rpc_stop has begun. NULL: never. */
+    /* Called whenever the loop thread is about to wait for the next event, so after each other callback and
+     * after dw_rpc_wake, though once for several that were there together: the place to send what follows
+     * from them. Returns the monotonic time (dw_rpc_now_us) at which it wants to be called again at the
+     * latest, or UINT64_MAX. gRPC rounds that time up to a millisecond. Keep it cheap. Not called any more
+     * once dw_rpc_stop has begun. NULL: never. */
     uint64_t (*on_tick)(void *user, uint64_t now_us);
 };
 
