@@ -1,9 +1,7 @@
 /* dogwood-bench-stream: the floor under every log request, an exchange that does nothing.
  *
- * The server decodes log requests and answers each at once; the client keeps a fixed number of them in
- * flight. Both encode and decode with the product's codec and travel on the product's stream. */
-#include "rpc/bench_stream.h"
-
+ * The server decodes log requests and answers each at once, with the product's codec and on the product's
+ * stream; its client is dogwood-bench-log. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,10 +12,11 @@
 #include "wire/codec.h"
 
 #define PROGRAM "dogwood-bench-stream"
+#define RUN_ID  "bench-stream"
 
 static const char usage[] =
     "usage: dogwood-bench-stream --listen HOST:PORT\n"
-    "       dogwood-bench-stream --connect HOST:PORT [--depths 1,4,16,64,256] [--seconds 1] [--bytes 128]\n";
+    "  answers log requests at once; measure it with dogwood-bench-log --run-id " RUN_ID "\n";
 
 /* The echo server. Its loop thread is the only user of this. */
 struct echo {
@@ -64,7 +63,7 @@ static int serve(const char *listen)
     char text[256];
     struct echo echo = {0};
     struct dw_rpc *rpc = NULL;
-    struct dw_rpc_options options = {.self = {.role = DW_ROLE_STORAGE, .run_id = BENCH_RUN_ID},
+    struct dw_rpc_options options = {.self = {.role = DW_ROLE_STORAGE, .run_id = RUN_ID},
                                      .listen = listen,
                                      .handlers = {.on_message = echo_message},
                                      .user = &echo};
@@ -87,36 +86,13 @@ static int serve(const char *listen)
     return 0;
 }
 
-static int parse(int argc, char **argv, struct bench_options *options, const char **listen)
+int main(int argc, char **argv)
 {
+    const char *listen = NULL;
     struct dw_flag flags[] = {
-        {.name = "listen", .text = listen, .rule = &dw_text_listen},
-        {.name = "connect", .text = &options->address},
-        {.name = "depths",
-         .list = options->depths,
-         .list_count = &options->depth_count,
-         .list_size = BENCH_MAX_DEPTHS,
-         .low = 1,
-         .high = BENCH_MAX_DEPTH},
-        {.name = "seconds", .decimal = &options->seconds, .least = 0.05, .most = 3600},
-        {.name = "bytes", .u32 = &options->bytes, .high = 65536},
+        {.name = "listen", .needed = "HOST:PORT", .text = &listen, .rule = &dw_text_listen},
         {.name = NULL},
     };
     int code = dw_flags_read(PROGRAM, usage, flags, argc, argv, NULL);
-    if (code == DW_FLAGS_GO_ON && (*listen == NULL) == (options->address == NULL)) {
-        return dw_flags_refuse(PROGRAM, "give either --listen or --connect");
-    }
-    return code;
-}
-
-int main(int argc, char **argv)
-{
-    struct bench_options options = {
-        .depths = {1, 4, 16, 64, 256}, .depth_count = 5, .seconds = 1, .bytes = 128};
-    const char *listen = NULL;
-    int code = parse(argc, argv, &options, &listen);
-    if (code != DW_FLAGS_GO_ON) {
-        return code;
-    }
-    return listen != NULL ? serve(listen) : bench_client(&options);
+    return code == DW_FLAGS_GO_ON ? serve(listen) : code;
 }

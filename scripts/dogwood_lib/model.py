@@ -13,7 +13,7 @@ from dogwood_lib.errors import EnvironmentFailure
 from dogwood_lib.processes import Fleet
 from dogwood_lib.programs import find_program
 
-FLOOR_PROGRAMS = ("dogwood-bench-stream", "dogwood-bench-writer")
+FLOOR_PROGRAMS = ("dogwood-bench-stream", "dogwood-bench-log", "dogwood-bench-writer")
 # One after another, before the caller's answer: docs/design.md, section 3.
 LOG_WRITES = {"cornus": 1, "2pc": 2}
 SECONDS = 1.0
@@ -56,12 +56,13 @@ def measure(experiment, build, data, log_dir):
 
     As many logs are written at once as the experiment has storage nodes, since on one machine they share its disk.
     """
-    stream, writer = (find_program(name, build) for name in FLOOR_PROGRAMS)
+    stream, client, writer = (find_program(name, build) for name in FLOOR_PROGRAMS)
     writers = max(experiment.values["storage_nodes"])
     with Fleet(log_dir) as fleet:
         echo = fleet.start("floor-exchange", [stream, "--listen", "127.0.0.1:0"])
-        line = fleet.run_tool([stream, "--connect", echo.address, "--depths", "1", "--seconds", str(SECONDS)], 30)[-1]
-    floors = {"round_trip_us": 1e6 / line["requests_per_s"], "round_trip_p50_us": line["p50_us"],
+        line = fleet.run_tool([client, "--connect", echo.address, "--run-id", "bench-stream", "--depths", "1",
+                               "--seconds", str(SECONDS)], 30)[-1]
+    floors = {"round_trip_us": 1e6 / line["per_s"], "round_trip_p50_us": line["p50_us"],
               "round_trip_p99_us": line["p99_us"], "log_append_us": {}, "log_append_p50_us": {},
               "log_append_p99_us": {}, "writers": writers, "redo_bytes": REDO_BYTES}
     for sync in experiment.values["sync"]:

@@ -185,10 +185,7 @@ def control(argv):
     return 0
 
 
-def bench_stream(flags):
-    if "connect" in flags:
-        print(json.dumps({"bench": "stream", "depth": 1, "requests_per_s": 10000, "p50_us": 100.0, "p99_us": 150.0}))
-        return 0
+def bench_stream():
     print("listening 127.0.0.1:1", flush=True)
     signal.pause()
     return 0
@@ -200,7 +197,10 @@ def main(argv):
     if name == "dogwood-ctl":
         return control(argv[1:])
     if name == "dogwood-bench-stream":
-        return bench_stream(flags)
+        return bench_stream()
+    if name == "dogwood-bench-log":
+        print(json.dumps({"depth": 1, "per_s": 10000, "p50_us": 100.0, "p99_us": 150.0}))
+        return 0
     if name == "dogwood-bench-writer":
         mean_us = 200.0 if flags["sync"] == "on" else 10.0
         print(json.dumps({"mode": "service", "batch": 1, "records_per_s": 1e6 / mean_us, "p50_us": mean_us, "p99_us": 300.0}))

@@ -15,7 +15,7 @@ sys.path.insert(0, os.path.join(ROOT, "scripts"))
 
 DOGWOOD = os.path.join(ROOT, "scripts", "dogwood")
 FAKE = os.path.join(HERE, "fake_node.py")
-PROGRAMS = ("compute", "storage", "ctl", "bench-stream", "bench-writer")
+PROGRAMS = ("compute", "storage", "ctl", "bench-stream", "bench-log", "bench-writer")
 QUICK = "duration_s = 0.1\nwarmup_s = 0\ntrials = 1\n"
 WAIT_SECONDS = 30
 

@@ -49,9 +49,12 @@ static int start_children(struct children *children)
 {
     static char bench[] = BENCH_STREAM;
     static char shell[] = "/bin/sh";
-    static char command[] = "read address && exec \"$0\" --connect \"$address\" --depths 4 --seconds 3600";
+    static char client_bench[] = BENCH_LOG;
+    static char command[] =
+        "read address && exec \"$0\" --connect \"$address\" --run-id bench-stream --depths 4 "
+        "--seconds 3600";
     char *server[] = {bench, (char[]){"--listen"}, (char[]){"127.0.0.1:0"}, NULL};
-    char *client[] = {shell, (char[]){"-c"}, command, bench, NULL};
+    char *client[] = {shell, (char[]){"-c"}, command, client_bench, NULL};
     int out[2];
     int in[2];
     if (pipe(out) != 0 || pipe(in) != 0) {
