@@ -68,6 +68,12 @@ static uint64_t all_alarms(const struct stats *stats)
     return sum;
 }
 
+static void print_refused(const struct refusals *refused, FILE *file)
+{
+    fprintf(file, "\"refused\":{\"accesses\":%" PRIu64 ",\"messages\":%" PRIu64 ",\"batches\":%" PRIu64 "}",
+            refused->accesses, refused->messages, refused->batches);
+}
+
 static void status(struct runtime *runtime, struct dw_unary_call *call, FILE *file, char **json)
 {
     struct stats *stats = &runtime->stats;
@@ -77,13 +83,15 @@ static void status(struct runtime *runtime, struct dw_unary_call *call, FILE *fi
             "{\"node\":%u,\"state\":\"%s\",\"incarnation\":%u,\"protocol\":\"%s\",\"committed\":%" PRIu64
             ",\"aborted\":%" PRIu64 ",\"unknown\":%" PRIu64 ",\"in_doubt\":%" PRIu64 ",\"blocked\":%" PRIu64
             ",\"p50_us\":%.1f,\"p99_us\":%.1f,\"peers_up\":%u,\"peers\":%u,\"alarms\":%" PRIu64
-            ",\"transactions\":%zu}",
+            ",\"transactions\":%zu,",
             runtime->options->node, load_state_name(runtime->load.state), runtime->node.incarnation,
             runtime->options->protocol->name, stats->all_committed, stats->all_aborted, stats->all_unknown,
             doubt.in_doubt, doubt.blocked, (double)dw_histogram_percentile_ns(&stats->recent, 50) / 1000.0,
             (double)dw_histogram_percentile_ns(&stats->recent, 99) / 1000.0, links_count_up(runtime),
             runtime->cluster->compute_nodes - 1 + runtime->cluster->storage_nodes, all_alarms(stats),
             txn_table_count(runtime->txns));
+    print_refused(&runtime->refused, file);
+    fprintf(file, "}");
     memset(&stats->recent, 0, sizeof stats->recent);
     finish_json(call, file, json);
 }
@@ -93,6 +101,8 @@ static void report(struct runtime *runtime, struct dw_unary_call *call, FILE *fi
     fprintf(file, "{\"node\":%u,\"state\":\"%s\",", runtime->options->node,
             load_state_name(runtime->load.state));
     stats_print_report(&runtime->stats, file);
+    fprintf(file, ",");
+    print_refused(&runtime->refused, file);
     fprintf(file, "}");
     finish_json(call, file, json);
 }

@@ -63,6 +63,15 @@ static enum access_status write_row(struct runtime *runtime, struct txn_context 
     return ACCESS_OK;
 }
 
+/* It can only abort now: others need not wait for the message that says so. */
+static enum access_status fail(struct runtime *runtime, struct txn_context *context,
+                               enum access_status status)
+{
+    context->failed = true;
+    dw_lock_release(runtime->locks, context->id);
+    return status;
+}
+
 enum access_status executor_run(struct runtime *runtime, struct txn_context *context,
                                 const struct dw_wire_access *accesses, size_t count, struct row_sink *sink)
 {
@@ -75,37 +84,58 @@ enum access_status executor_run(struct runtime *runtime, struct txn_context *con
                                                         : write_row(runtime, context, &accesses[i]);
         }
     }
-    if (status != ACCESS_OK) {
-        /* It can only abort now: others need not wait for the message that says so. */
-        context->failed = true;
-        dw_lock_release(runtime->locks, context->id);
-    }
-    return status;
+    return status == ACCESS_OK ? ACCESS_OK : fail(runtime, context, status);
 }
 
 /* --- requests of other nodes --- */
 
-/* Only access 1 creates state, and each later one must continue the execution that this node knows. */
-static struct txn_context *find_execution(struct runtime *runtime,
+/* The first request cannot name the execution that it creates. */
+static bool is_first(const struct dw_wire_access_request *request)
+{
+    return request->token.counter == 0 && request->token.accesses == 1;
+}
+
+static bool names_execution(const struct txn_context *context, const struct dw_wire_access_request *request)
+{
+    return request->token.incarnation == context->token.incarnation &&
+           request->token.counter == context->token.counter;
+}
+
+/* True if this execution has run the request already (docs/design.md, trap 6: "a repeated access is answered,
+ * not run again"). */
+static bool was_run(const struct txn_context *context, const struct dw_wire_access_request *request)
+{
+    return request->token.accesses <= context->token.accesses &&
+           (is_first(request) || names_execution(context, request));
+}
+
+static struct txn_context *begin_execution(struct runtime *runtime, struct dw_txn_id txn)
+{
+    struct txn_context *context = txn_table_add(runtime->txns, txn);
+    if (context == NULL) {
+        return NULL;
+    }
+    context->distributed = true;
+    context->token =
+        (struct dw_token){.incarnation = runtime->node.incarnation, .counter = ++runtime->token_counter};
+    struct dw_event join = {.kind = DW_EVENT_JOIN};
+    driver_step(runtime, context, &join);
+    /* A node that was fenced in this moment takes nobody in. */
+    return txn_table_find(runtime->txns, txn);
+}
+
+/* Only access 1 creates state, and each later one must continue the execution that this node knows. NULL: it
+ * does not. */
+static struct txn_context *find_execution(struct runtime *runtime, struct txn_context *context,
                                           const struct dw_wire_access_request *request)
 {
-    struct txn_context *context = txn_table_find(runtime->txns, request->txn);
-    bool first = request->token.counter == 0 && request->token.accesses == 1;
-    if (first && context == NULL && !driver_is_cancelled(runtime, request->txn)) {
-        context = txn_table_add(runtime->txns, request->txn);
-        if (context != NULL) {
-            context->distributed = true;
-            context->token = (struct dw_token){.incarnation = runtime->node.incarnation,
-                                               .counter = ++runtime->token_counter};
-            struct dw_event join = {.kind = DW_EVENT_JOIN};
-            driver_step(runtime, context, &join);
-        }
-        /* A node that was fenced in this moment takes nobody in. */
-        return txn_table_find(runtime->txns, request->txn);
+    if (context == NULL) {
+        return is_first(request) && !driver_is_cancelled(runtime, request->txn)
+                   ? begin_execution(runtime, request->txn)
+                   : NULL;
     }
-    bool continues = context != NULL && context->machine.state == DW_TXN_EXECUTING && !context->failed &&
-                     request->token.incarnation == context->token.incarnation &&
-                     request->token.counter == context->token.counter &&
+    bool continues = context->machine.state == DW_TXN_EXECUTING && !context->failed &&
+                     names_execution(context, request) &&
                      request->token.accesses == context->token.accesses + 1;
     return continues ? context : NULL;
 }
@@ -114,6 +144,7 @@ static struct txn_context *find_execution(struct runtime *runtime,
 static bool open_sink(struct runtime *runtime, const struct dw_wire_access_request *request,
                       struct row_sink *sink)
 {
+    *sink = (struct row_sink){0};
     for (size_t i = 0; i < request->access_count; i++) {
         const struct dw_table *schema =
             runtime->engine->ops->schema(runtime->engine, request->accesses[i].table);
@@ -136,19 +167,42 @@ static bool is_known_kind(const struct dw_wire_access_request *request)
     return true;
 }
 
-static enum access_status run_request(struct runtime *runtime, const struct dw_wire_access_request *request,
-                                      struct row_sink *sink, struct dw_token *token)
+/* Runs the request, and keeps what it gave in place of what the one before it gave. */
+static void run_request(struct runtime *runtime, struct txn_context *context,
+                        const struct dw_wire_access_request *request)
 {
-    if (!is_known_kind(request) || !open_sink(runtime, request, sink)) {
-        return ACCESS_REFUSED;
-    }
-    struct txn_context *context = find_execution(runtime, request);
-    if (context == NULL) {
-        return ACCESS_MISMATCH;
-    }
+    struct access_answer *answer = &context->answer;
+    free(answer->sink.rows);
+    free(answer->sink.bytes);
     context->token.accesses++;
-    *token = context->token;
-    return executor_run(runtime, context, request->accesses, request->access_count, sink);
+    if (open_sink(runtime, request, &answer->sink)) {
+        answer->status =
+            executor_run(runtime, context, request->accesses, request->access_count, &answer->sink);
+    } else {
+        answer->status = fail(runtime, context, ACCESS_REFUSED);
+    }
+    answer->row_count = answer->status == ACCESS_OK ? request->access_count : 0;
+}
+
+static void send_answer(struct runtime *runtime, const struct txn_context *context,
+                        const struct dw_wire_access_request *request)
+{
+    struct dw_wire_access_reply reply = {.id = request->id,
+                                         .txn = request->txn,
+                                         .status = context->answer.status,
+                                         .token = context->token,
+                                         .rows = context->answer.sink.rows,
+                                         .row_count = context->answer.row_count};
+    links_send_access_reply(runtime, request->from, &reply);
+}
+
+/* Of a request that was not run. */
+static void send_refusal(struct runtime *runtime, const struct dw_wire_access_request *request,
+                         enum access_status status)
+{
+    struct dw_wire_access_reply reply = {
+        .id = request->id, .txn = request->txn, .status = status, .token = request->token};
+    links_send_access_reply(runtime, request->from, &reply);
 }
 
 void executor_on_request(struct runtime *runtime, const struct dw_wire_access_request *request)
@@ -157,18 +211,24 @@ void executor_on_request(struct runtime *runtime, const struct dw_wire_access_re
         request->txn.coordinator != request->from) {
         return;
     }
-    struct row_sink sink = {0};
-    struct dw_token token = request->token;
-    enum access_status status = run_request(runtime, request, &sink, &token);
-    struct dw_wire_access_reply reply = {.id = request->id,
-                                         .txn = request->txn,
-                                         .status = status,
-                                         .token = token,
-                                         .rows = sink.rows,
-                                         .row_count = status == ACCESS_OK ? request->access_count : 0};
-    links_send_access_reply(runtime, request->from, &reply);
-    free(sink.rows);
-    free(sink.bytes);
+    struct txn_context *context = txn_table_find(runtime->txns, request->txn);
+    if (context != NULL && was_run(context, request)) {
+        if (request->token.accesses == context->token.accesses) {
+            send_answer(runtime, context, request);
+        }
+        return;
+    }
+    if (!is_known_kind(request)) {
+        send_refusal(runtime, request, ACCESS_REFUSED);
+        return;
+    }
+    context = find_execution(runtime, context, request);
+    if (context == NULL) {
+        send_refusal(runtime, request, ACCESS_MISMATCH);
+        return;
+    }
+    run_request(runtime, context, request);
+    send_answer(runtime, context, request);
 }
 
 enum dw_execution executor_execution(const struct txn_context *context, const struct dw_message *message,

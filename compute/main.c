@@ -18,42 +18,12 @@ static void on_up(void *user, struct dw_conn *conn, const struct dw_identity *pe
 
 static void on_down(void *user, struct dw_conn *conn, enum dw_error error, const char *text)
 {
-    (void)error;
-    (void)text;
-    links_down(user, conn);
-}
-
-static void on_log_reply(void *user, const struct dw_wire_log_reply *reply)
-{
-    driver_on_log_reply(user, reply);
-}
-
-static void on_commit_message(void *user, const struct dw_message *message, const struct dw_token *token)
-{
-    driver_on_message(user, message, token);
-}
-
-static void on_access_request(void *user, const struct dw_wire_access_request *request)
-{
-    executor_on_request(user, request);
-}
-
-static void on_access_reply(void *user, const struct dw_wire_access_reply *reply)
-{
-    load_on_access_reply(user, reply);
+    links_down(user, conn, error, text);
 }
 
 static enum dw_error on_message(void *user, struct dw_conn *conn, const uint8_t *data, size_t size)
 {
-    static const struct dw_batch_visitor visitor = {.log_reply = on_log_reply,
-                                                    .message = on_commit_message,
-                                                    .access_request = on_access_request,
-                                                    .access_reply = on_access_reply};
-    struct runtime *runtime = user;
-    (void)conn;
-    runtime->now_us = dw_rpc_now_us();
-    runtime->cancelled_count = 0;
-    return dw_decode_batch(&runtime->decoder, data, size, &visitor, runtime, NULL);
+    return intake_message(user, conn, data, size);
 }
 
 static uint64_t on_tick(void *user, uint64_t now_us)
@@ -163,6 +133,7 @@ static enum dw_error start_rpc(struct runtime *runtime, char *text, size_t text_
                      .on_tick = on_tick},
         .user = runtime,
     };
+    snprintf(options.self.protocol, sizeof options.self.protocol, "%s", runtime->options->protocol->name);
     enum dw_error error = dw_rpc_start(&options, &runtime->rpc, text, text_size);
     if (error == DW_OK) {
         error = connect_peers(runtime);

@@ -57,12 +57,26 @@ struct runtime_options {
     struct failpoints failpoints;
 };
 
-/* One direction to another process: a connection that may be up, and what is to be sent with the next flush.
- */
+/* What is to be sent with the next flush. */
+struct outbox {
+    struct dw_buffer bytes;
+    uint32_t items;
+};
+
+/* One direction to another process: a connection that may be up, and what is to be sent. Accesses stand
+ * apart, since they may not take the room that the stream's queue keeps for messages of the protocol. */
 struct peer {
-    struct dw_conn *conn; /* NULL while it is down */
-    bool accepted;        /* by our server: holds a reference */
-    struct dw_buffer out;
+    struct dw_conn *conn;   /* NULL while it is down */
+    bool accepted;          /* by our server: holds a reference */
+    struct outbox messages; /* of the protocol; at a storage node log requests */
+    struct outbox accesses; /* requests and replies */
+};
+
+/* What was refused on streams, since the process started. */
+struct refusals {
+    uint64_t accesses; /* too much waited for the peer already: their transactions abort */
+    uint64_t messages; /* even the room that accesses leave was full: time-outs see to them */
+    uint64_t batches;  /* that came: with something that their sender may not say */
 };
 
 enum load_state { LOAD_IDLE, LOAD_WARMUP, LOAD_MEASURING, LOAD_DRAINING, LOAD_DONE };
@@ -98,6 +112,7 @@ struct runtime {
     struct dw_node node;
     struct peer compute[DW_MAX_NODES];
     struct peer storage[DW_MAX_NODES];
+    struct refusals refused;
     struct dw_decoder decoder;
     /* Transactions unknown here whose abort came in the stream message that is being handled: within one
      * message decisions are visited before accesses, so an access in it may have been sent before its abort.
@@ -122,14 +137,31 @@ struct runtime {
 
 /* --- transactions at this node: txn_table.c --- */
 
+/* Rows that were read: one entry an access (empty for a write), their bytes in `bytes`. */
+struct row_sink {
+    struct dw_wire_row *rows;
+    uint8_t *bytes;
+    size_t size;
+    size_t capacity;
+};
+
+/* What a request of another node gave, kept until the next one: a request that comes again is answered with
+ * it. */
+struct access_answer {
+    enum access_status status;
+    size_t row_count;
+    struct row_sink sink; /* owned */
+};
+
 /* One transaction at this node: the core's machine, and what the executor keeps for it. */
 struct txn_context {
     struct dw_txn_id id;
     struct dw_txn machine;
-    struct slot *slot;     /* coordinator, until the caller is answered */
-    struct dw_redo redo;   /* own changes */
-    struct dw_token token; /* participant: the execution, and the requests that it ran */
-    bool failed;           /* an access failed: its locks are freed, it will not vote yes */
+    struct slot *slot;           /* coordinator, until the caller is answered */
+    struct dw_redo redo;         /* own changes */
+    struct dw_token token;       /* participant: the execution, and the requests that it ran */
+    struct access_answer answer; /* participant: to the last of them */
+    bool failed;                 /* an access failed: its locks are freed, it will not vote yes */
     bool wrote;
     bool distributed;
     bool applied;
@@ -156,7 +188,8 @@ void txn_table_each(struct txn_table *table, void (*visit)(void *user, struct tx
 /* --- links.c: peers, and the bytes that go to them --- */
 
 /* Queue one item for a peer; they leave with links_flush. What cannot be sent is lost, as on any network: the
- * protocol's time-outs see to it. */
+ * protocol's time-outs see to it. A peer that does not read makes accesses be refused first, and messages of
+ * the protocol only when the room that is kept for them is full too; `refused` counts both. */
 void links_send_message(struct runtime *runtime, const struct dw_message *message,
                         const struct dw_token *token);
 void links_send_log(struct runtime *runtime, const struct dw_wire_log_request *request);
@@ -164,9 +197,18 @@ void links_send_access(struct runtime *runtime, uint32_t to, const struct dw_wir
 void links_send_access_reply(struct runtime *runtime, uint32_t to, const struct dw_wire_access_reply *reply);
 void links_flush(struct runtime *runtime);
 void links_up(struct runtime *runtime, struct dw_conn *conn, const struct dw_identity *peer);
-void links_down(struct runtime *runtime, struct dw_conn *conn);
+/* Reports on stderr what an operator has to mend: a refusal, not a peer that is away. */
+void links_down(struct runtime *runtime, struct dw_conn *conn, enum dw_error error, const char *text);
+/* True for the other nodes of the cluster. */
+bool links_is_peer(struct runtime *runtime, const struct dw_identity *identity);
 uint32_t links_count_up(const struct runtime *runtime);
 void links_close(struct runtime *runtime);
+
+/* --- intake.c: what comes from them --- */
+
+/* Hears one stream message. A peer that says what it may not say, above all in another's name, loses its
+ * stream with a line that says so. */
+enum dw_error intake_message(struct runtime *runtime, struct dw_conn *conn, const uint8_t *data, size_t size);
 
 /* --- driver.c: the commit driver over the pure core --- */
 
@@ -183,15 +225,11 @@ void driver_on_timers(struct runtime *runtime);
 /* --- executor.c: accesses at their owner --- */
 
 /* Runs accesses for a transaction, in order, under locks; on a failure all its locks are freed. Rows that
- * were read go to `rows`: one entry an access (empty for a write), their bytes in `bytes`. */
-struct row_sink {
-    struct dw_wire_row *rows;
-    uint8_t *bytes;
-    size_t size;
-    size_t capacity;
-};
+ * were read go to the sink. */
 enum access_status executor_run(struct runtime *runtime, struct txn_context *context,
                                 const struct dw_wire_access *accesses, size_t count, struct row_sink *sink);
+/* Each request of an execution is run once: the last one is answered again if it comes again, an older one is
+ * left alone, since its answer was heard before the next one was sent. */
 void executor_on_request(struct runtime *runtime, const struct dw_wire_access_request *request);
 /* What this node has of the execution that a request of the coordinator names. */
 enum dw_execution executor_execution(const struct txn_context *context, const struct dw_message *message,

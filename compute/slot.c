@@ -330,12 +330,15 @@ void slot_on_access_reply(struct runtime *runtime, struct slot *slot,
         (slot->waiting & dw_node_bit(from)) == 0) {
         return;
     }
+    /* The answer to an earlier request, once more. */
+    if (reply->token.accesses != slot->tokens[from].accesses) {
+        return;
+    }
     slot->waiting &= ~dw_node_bit(from);
     bool good = reply->status == ACCESS_OK && take_rows(runtime, slot, from, reply);
     if (good) {
         slot->tokens[from].incarnation = reply->token.incarnation;
         slot->tokens[from].counter = reply->token.counter;
-        good = reply->token.accesses == slot->tokens[from].accesses;
     }
     if (good && !runtime->options->batch_accesses) {
         good = go_on_one_by_one(runtime, slot);

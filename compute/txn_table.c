@@ -26,8 +26,16 @@ struct txn_table *txn_table_open(void)
     return calloc(1, sizeof(struct txn_table));
 }
 
+static void free_answer(struct entry *entry)
+{
+    free(entry->context.answer.sink.rows);
+    free(entry->context.answer.sink.bytes);
+    entry->context.answer = (struct access_answer){0};
+}
+
 static void free_entry(struct entry *entry)
 {
+    free_answer(entry);
     dw_redo_free(&entry->context.redo);
     free(entry);
 }
@@ -89,6 +97,7 @@ void txn_table_remove(struct txn_table *table, struct txn_context *context)
         free_entry(entry);
         return;
     }
+    free_answer(entry);
     if (entry->context.redo.capacity > SPARE_REDO_BYTES) {
         dw_redo_free(&entry->context.redo);
     }
