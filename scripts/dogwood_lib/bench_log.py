@@ -53,6 +53,7 @@ def add_arguments(parser):
     parser.add_argument("--entries", type=arguments.list_of(whole(1, 10**9, int)), metavar="N,N",
                         help="entries in the log that votes are compared at; default 10000,10000000")
     parser.add_argument("--no-entries", action="store_true", help="leave that comparison out")
+    machine.add_awake_argument(parser)
     parser.add_argument("--no-figures", action="store_true", help="draw nothing; needs no matplotlib")
 
 
@@ -170,9 +171,10 @@ def run(given):
         data = data_folder(folder, given)
         try:
             bench = Bench(plan, programs, data, folder.file("logs", ""), progress)
-            facts = machine.meta(build, data)
-            others = machine.Others()
-            measured = bench.run()
+            with machine.Awake(not given.let_sleep) as awake:
+                facts = {**machine.meta(build, data), **awake.facts()}
+                others = machine.Others()
+                measured = bench.run()
             facts["others_cpu_share"] = round(others.share(), 3)
         finally:
             shutil.rmtree(data)

@@ -155,6 +155,14 @@ def check_load():
     return f"{load:.1f} on {os.cpu_count()} cores"
 
 
+def check_idle():
+    """Not wrong either way: figures say how they were taken."""
+    with machine.Awake() as awake:
+        if awake.kept:
+            return "idle processors can be kept awake while something is measured"
+        return f"idle processors will sleep, which lengthens each exchange ({awake.why_not}); root can prevent that"
+
+
 def checks(given):
     folder = os.path.abspath(given.dir or os.path.join(ROOT, "results"))
     # The nearest folder that is there: doctor makes none.
@@ -163,7 +171,7 @@ def checks(given):
     return (("python", check_python), ("packages", check_packages),
             ("build", lambda: check_build(build_dir(given.build))), ("memory", check_memory), ("ports", check_ports),
             ("space", lambda: check_space(folder)), ("disk", lambda: check_sync(folder)), ("nodes", check_strays),
-            ("load", check_load))
+            ("load", check_load), ("idle", check_idle))
 
 
 def run(given):

@@ -103,6 +103,55 @@ class Others:
         return min(1.0, max(0.0, (busy - own) / total)) if total > 0 else 0.0
 
 
+class Awake:
+    """While it is held, idle processors of this machine poll instead of sleeping: the kernel's latency requirement, which
+    it drops when the file is closed, also by a process that is killed. A processor that sleeps takes tens of
+    microseconds to wake, in a virtual machine more, and each message of a quiet cluster would pay for it."""
+
+    PATH = "/dev/cpu_dma_latency"
+    NOTHING_US = b"\0\0\0\0"
+
+    def __init__(self, wanted=True, path=PATH):
+        self._path = path
+        self._file = None
+        self.why_not = None if wanted else "asked for"
+
+    def __enter__(self):
+        if self.why_not is None:
+            try:
+                self._file = os.open(self._path, os.O_WRONLY)
+                os.write(self._file, self.NOTHING_US)
+            except OSError as error:
+                self.__exit__()
+                self.why_not = f"{self._path}: {error.strerror}"
+        return self
+
+    def __exit__(self, *_):
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+    @property
+    def kept(self):
+        return self._file is not None
+
+    def facts(self):
+        """For meta.json."""
+        return {"processors_kept_awake": self.kept, "why_processors_sleep": self.why_not}
+
+
+def add_awake_argument(parser):
+    parser.add_argument("--let-sleep", action="store_true",
+                        help="let idle processors sleep; otherwise they are kept awake, where that is permitted")
+
+
+def awake_line(facts):
+    if facts.get("processors_kept_awake"):
+        return "idle processors were kept awake"
+    why = facts.get("why_processors_sleep")
+    return "idle processors slept, which lengthens each exchange" + (f" ({why})" if why else "")
+
+
 def meta(build, data_dir):
     """All of it, as one flat dict; what cannot be found out is None."""
     return {
@@ -124,5 +173,6 @@ def describe(facts):
              f"{facts['memory_mib'] / 1024:.0f} GiB" if facts.get("memory_mib") else None,
              facts.get("kernel"),
              f"{disk.get('type')} on {disk.get('device')}" if disk else None,
-             f"RocksDB {facts['rocksdb']}" if facts.get("rocksdb") else None]
+             f"RocksDB {facts['rocksdb']}" if facts.get("rocksdb") else None,
+             awake_line(facts) if "processors_kept_awake" in facts else None]
     return "; ".join(part for part in parts if part)

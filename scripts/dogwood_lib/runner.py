@@ -33,6 +33,7 @@ def add_arguments(parser):
     parser.add_argument("--dry-run", action="store_true", help="only tell what would be run, and for how long")
     parser.add_argument("--resume", action="store_true", help="go on with a run that was ended; its trials are kept")
     parser.add_argument("--build", metavar="DIR", help="build folder; default $DW_BUILD_DIR or build/")
+    machine.add_awake_argument(parser)
     parser.add_argument("--no-figures", action="store_true", help="draw nothing; needs no matplotlib")
 
 
@@ -252,6 +253,18 @@ def check_same(folder, plan, trials):
                            f"another --out, or remove it")
 
 
+def check_awake(folder, awake):
+    """Trials with and without sleeping processors must not be compared."""
+    path = folder.file("awake.json")
+    if os.path.exists(path):
+        with open(path, encoding="utf-8") as file:
+            before = json.load(file)
+        if before["processors_kept_awake"] != awake.kept:
+            raise AskedWrongly(f"{folder.partial} was begun otherwise: {machine.awake_line(before)}; resume it that way, "
+                               f"{'without' if before['processors_kept_awake'] else 'with'} --let-sleep")
+    folder.write_json("awake.json", awake.facts())
+
+
 class Floors:
     """The floors, measured anew before each round of trials, so that they know the same disk as the trials. A resumed run
     keeps those that it has."""
@@ -286,7 +299,7 @@ def write_results(folder, plan, finished, floors, facts):
     others = {plan.slug(point, trial): record["others_cpu_share"] for point, trial, record in finished}
     folder.write_json("meta.json", {**facts, "sync": plan.values["sync"], "floors": floors, "runs": len(finished),
                                     "storage_cpu_us": storage, "others_cpu_share": others, "alarms": alarms_of(finished)})
-    for leftover in ("data", "floors.json"):
+    for leftover in ("data", "floors.json", "awake.json"):
         path = os.path.join(folder.partial, leftover)
         if os.path.isdir(path):
             shutil.rmtree(path)
@@ -330,7 +343,11 @@ def run(given):
         say(f"{plan.name}: {len(plan.schedule())} runs, about {seconds_text(estimate_seconds(plan.schedule()))}")
         floors = Floors(folder, plan, build, say)
         try:
-            finished = Runner(plan, programs, folder, floors).run()
+            with machine.Awake(not given.let_sleep) as awake:
+                check_awake(folder, awake)
+                facts.update(awake.facts())
+                say(machine.awake_line(facts))
+                finished = Runner(plan, programs, folder, floors).run()
         except Failure as failure:
             raise type(failure)(f"{failure}; what is done is kept, --resume goes on") from failure
         write_results(folder, plan, finished, floors.combined(), facts)

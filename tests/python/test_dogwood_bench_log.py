@@ -17,7 +17,7 @@ from dogwood_lib import histograms, table  # noqa: E402
 from dogwood_lib.bench_log_report import (Samples, burst_table, entries_rows, entries_table, rows_of,  # noqa: E402
                                           table_of, verdict_lines, verdicts_of)
 from dogwood_lib.bench_log import busy_line  # noqa: E402
-from dogwood_lib.machine import Others, file_system  # noqa: E402
+from dogwood_lib.machine import Awake, Others, awake_line, file_system  # noqa: E402
 
 DOGWOOD = os.path.join(ROOT, "scripts", "dogwood")
 
@@ -160,6 +160,20 @@ class Machine(unittest.TestCase):
         self.assertEqual(file_system("/proc/self")["type"], "proc")
         self.assertTrue(file_system(tempfile.gettempdir())["type"])
 
+    def test_awake_asks_for_no_latency_as_long_as_it_is_held(self):
+        with tempfile.NamedTemporaryFile() as file:
+            with Awake(path=file.name) as awake:
+                self.assertTrue(awake.kept)
+                self.assertEqual(awake_line(awake.facts()), "idle processors were kept awake")
+                self.assertEqual(file.read(), bytes(4))
+            self.assertFalse(awake.kept)
+
+    def test_awake_tells_why_not(self):
+        for awake, why in ((Awake(wanted=False), "(asked for)"),
+                           (Awake(path="/nowhere/at/all"), "(/nowhere/at/all: No such file or directory)")):
+            with awake:
+                self.assertFalse(awake.kept)
+                self.assertEqual(awake_line(awake.facts()), "idle processors slept, which lengthens each exchange " + why)
 
     def test_others(self):
         others = Others()

@@ -155,16 +155,24 @@ class Launchers(FakeCluster):
         self.assertIsNone(launcher.poll())
 
     def test_resume_keeps_what_is_done(self):
-        launcher = self.start("", "-s", "trials=2", "-s", "duration_s=0.2")
+        launcher = self.start("", "-s", "trials=2", "-s", "duration_s=0.2", "--let-sleep")
         for line in launcher.stdout:
             if re.match(r"\[2/4\].*% aborted", line):
                 break
         launcher.kill()
         launcher.wait()
         self.wait_until(lambda: not self.living(), "the nodes are gone")
-        words = ("-s", "trials=2", "-s", "duration_s=0.2")
+        words = ("-s", "trials=2", "-s", "duration_s=0.2", "--let-sleep")
         self.assert_refused(self.experiment("", *words), 2, ".one.partial", "--resume")
         self.assert_refused(self.experiment("threads = 5\n", *words, "--resume"), 2, "begun otherwise", "threads = 5")
+        awake = os.path.join(self.partial, "awake.json")
+        with open(awake, encoding="utf-8") as file:
+            slept = file.read()
+        with open(awake, "w", encoding="utf-8") as file:
+            json.dump({"processors_kept_awake": True, "why_processors_sleep": None}, file)
+        self.assert_refused(self.experiment("", *words, "--resume"), 2, "begun otherwise", "kept awake", "without --let-sleep")
+        with open(awake, "w", encoding="utf-8") as file:
+            file.write(slept)
         kept = os.path.join(self.partial, "trials", "cornus-t1.json")
         with open(kept, encoding="utf-8") as file:
             run_id = json.load(file)["run_id"]
@@ -174,6 +182,7 @@ class Launchers(FakeCluster):
         self.assertIn("[4/4]", done.stdout)
         self.assertEqual(len(self.rows()), 4)
         self.assertEqual(json.loads(self.read("trials", "cornus-t1.json"))["run_id"], run_id)
+        self.assertFalse(json.loads(self.read("meta.json"))["processors_kept_awake"])
 
 
 if __name__ == "__main__":

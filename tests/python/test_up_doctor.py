@@ -90,7 +90,8 @@ class Doctor(FakeCluster):
         done = self.dogwood("doctor", "--dir", self.results, *words)
         self.assertEqual(done.stderr, "")
         lines = {line[8:].split()[0]: line for line in done.stdout.splitlines()}
-        self.assertEqual(list(lines), ["python", "packages", "build", "memory", "ports", "space", "disk", "nodes", "load"])
+        self.assertEqual(list(lines), ["python", "packages", "build", "memory", "ports", "space", "disk", "nodes", "load",
+                                       "idle"])
         return done.returncode, lines
 
     def test_each_check_has_a_line(self):
