@@ -52,7 +52,7 @@ static struct tally tally_of(const struct endpoint *endpoint)
     return tally;
 }
 
-/* Node 0 of two, whose stream to node 1 is driven from the test's thread. */
+/* Node 1 of two, whose stream to node 0 is driven from the test's thread. */
 struct sender {
     struct runtime runtime;
     struct runtime_options options;
@@ -64,14 +64,15 @@ struct sender {
 
 static int sender_set_up(void **state)
 {
-    static const struct dw_identity expect = {.role = DW_ROLE_COMPUTE, .node = 1};
+    static const struct dw_identity expect = {.role = DW_ROLE_COMPUTE, .node = 0};
     struct sender *sender = calloc(1, sizeof *sender);
     assert_non_null(sender);
-    struct dw_rpc_options peer = endpoint_options(DW_ROLE_COMPUTE, 1, "127.0.0.1:0");
-    struct dw_rpc_options self = endpoint_options(DW_ROLE_COMPUTE, 0, NULL);
+    struct dw_rpc_options peer = endpoint_options(DW_ROLE_COMPUTE, 0, "127.0.0.1:0");
+    struct dw_rpc_options self = endpoint_options(DW_ROLE_COMPUTE, 1, NULL);
     self.max_queue_bytes = BOUND;
     self.reserved_bytes = RESERVED;
     sender->cluster = (struct cluster){.compute_nodes = 2, .storage_nodes = 1};
+    sender->options.node = 1;
     sender->runtime.options = &sender->options;
     sender->runtime.cluster = &sender->cluster;
     sender->peer = endpoint_start(&peer);
@@ -91,7 +92,7 @@ static int sender_tear_down(void **state)
     endpoint_stop(sender->self);
     endpoint_stop(sender->peer);
     /* The opened connection went with its endpoint; nothing of the runtime refers to it any more. */
-    sender->runtime.compute[1].conn = NULL;
+    sender->runtime.compute[0].conn = NULL;
     links_close(&sender->runtime);
     free(sender);
     return 0;
@@ -102,15 +103,15 @@ static void send_access(struct sender *sender)
     static const uint8_t value[VALUE];
     const struct dw_wire_access access = {.kind = DW_ACCESS_WRITE, .value = value, .value_size = VALUE};
     const struct dw_wire_access_request request = {
-        .txn = txn, .token = {.accesses = 1}, .accesses = &access, .access_count = 1};
-    links_send_access(&sender->runtime, 1, &request);
+        .txn = txn, .from = 1, .token = {.accesses = 1}, .accesses = &access, .access_count = 1};
+    links_send_access(&sender->runtime, 0, &request);
     sender->accesses++;
 }
 
 static void send_decision(struct sender *sender)
 {
     const struct dw_message message = {
-        .kind = DW_MSG_DECISION, .to = 1, .value = DW_OUTCOME_COMMITTED, .txn = txn};
+        .kind = DW_MSG_DECISION, .from = 1, .value = DW_OUTCOME_COMMITTED, .txn = txn};
     links_send_message(&sender->runtime, &message, NULL);
 }
 
