@@ -123,6 +123,7 @@ void small_open(struct small_cluster *cluster, uint32_t nodes, const char *proto
     assert_non_null(cluster->entries);
     dw_ycsb.defaults(&cluster->parameters);
     cluster->parameters.records = 10000;
+    cluster->parameters.record_bytes = DW_YCSB_FIELD_BYTES;
     cluster->parameters.accesses = 4;
     cluster->parameters.distributed_pct = 100;
     for (uint32_t i = 0; i < nodes; i++) {
