@@ -64,6 +64,9 @@ def headline(results):
     disturbed = [share for share in shares.values() if share > MAX_OTHERS_SHARE]
     alarms = results.meta.get("alarms")
     parts = [f"<p class='headline'>{text(sentence)}</p>" for sentence in sentences]
+    told = story.overload(results)
+    if told:
+        parts.insert(0, f"<p class='alarm'>{text(told)}</p>")
     if disturbed:
         parts.insert(0, f"<p class='alarm'>{len(disturbed)} of {len(shares)} trials were disturbed: other processes had up to "
                         f"{100 * max(disturbed):.0f} % of the processors meanwhile. Measure again on a quiet machine.</p>")
@@ -216,11 +219,11 @@ def trials_part(results):
     keys = results.swept
     best = {id(point.best()) for facet in results.facets for _, _, point in points_of(results, facet)}
     figures = ("throughput_tps", "abort_pct", "dist_mean_us", "dist_p50_us", "dist_p90_us", "dist_p99_us", "dist_p999_us",
-               "dist_max_us", "local_mean_us", "local_p99_us")
-    shown = [name for name in figures if any(row[name] is not None for row in results.rows)]
+               "dist_max_us", "local_mean_us", "local_p99_us", "offered", "waiting", "unfinished")
+    shown = [name for name in figures if any(row.get(name) is not None for row in results.rows)]
     titles = [*(title_of(key) for key in keys), "protocol", "trial", *map(figure_title, shown), "best"]
     rows = [[*(text_of(results.value(row, key)) for key in keys), protocol_name(row["protocol"]), row["trial"],
-             *(figure_cell(name, row[name]) for name in shown), "best" if id(row) in best else ""]
+             *(figure_cell(name, row.get(name)) for name in shown), "best" if id(row) in best else ""]
             for row in results.rows]
     return ("<h2>Every trial</h2><p>All trials count in the means above. The column on the right marks the trial with the "
             "best throughput of its point: the paper's rule, which reports only that one (of five).</p>"
@@ -237,6 +240,8 @@ def figure_cell(name, value):
         return ""
     if name == "throughput_tps":
         return format_rate(value)
+    if name in ("offered", "waiting", "unfinished"):
+        return format_count(value)
     return f"{value:.2f} %" if name == "abort_pct" else format_us(value)
 
 

@@ -200,6 +200,21 @@ class Runner:
         if record["others_cpu_share"] > MAX_OTHERS_SHARE:
             parts.append(f"DISTURBED: others had {100 * record['others_cpu_share']:.0f} % of the processors")
         self.say(f"{self._head(point, trial)}: {', '.join(parts)}")
+        for warning in warnings_of(row, record["reports"]):
+            self.say(f"{self._head(point, trial)}: WARNING: {warning}")
+
+
+def warnings_of(row, reports):
+    """What a trial's figures leave out, in a sentence each."""
+    warnings = []
+    if summary.is_overloaded(reports):
+        warnings.append(f"overloaded: {format_count(row['waiting'])} of {format_count(summary.due_of(reports))} transactions "
+                        f"that were due still waited for a worker at the end of the measured time, the first of them for "
+                        f"{format_us(row['waiting_max_us'])}; they are in no latency")
+    if row["undrained"]:
+        warnings.append(f"{format_count(row['undrained'])} transactions had not ended when the nodes gave up waiting; what "
+                        f"they cost is in no figure, or in part")
+    return warnings
 
 
 class Progress:
@@ -297,7 +312,9 @@ def write_results(folder, plan, finished, floors, facts):
     summary.write_all(folder, plan, [(point, trial, record["reports"]) for point, trial, record in finished], floors)
     storage = {plan.slug(point, trial): record["storage_cpu_us"] for point, trial, record in finished}
     others = {plan.slug(point, trial): record["others_cpu_share"] for point, trial, record in finished}
+    overloaded = [plan.slug(point, trial) for point, trial, record in finished if summary.is_overloaded(record["reports"])]
     folder.write_json("meta.json", {**facts, "sync": plan.values["sync"], "floors": floors, "runs": len(finished),
+                                    "overloaded": overloaded,
                                     "storage_cpu_us": storage, "others_cpu_share": others, "alarms": alarms_of(finished)})
     for leftover in ("data", "floors.json", "awake.json"):
         path = os.path.join(folder.partial, leftover)

@@ -60,9 +60,19 @@ def headline(results, facet):
     return f"A distributed transaction took {times}{where}: Cornus is not faster here."
 
 
+def overload(results):
+    """A warning, or nothing if every open loop got what it offered."""
+    count = len(results.meta.get("overloaded") or ())
+    if not count:
+        return ""
+    return (f"{count} of {len(results.rows)} trials were overloaded: transactions were due that no worker had taken by the end "
+            f"of the measured time. Their latencies tell only of those that ended, and would be longer in a longer run. Offer "
+            f"less (rate_tps), or give more workers (threads).")
+
+
 def tell(results):
     """All of it, for stdout."""
-    parts = []
+    parts = [overload(results)]
     for facet in results.facets:
         text = results.facet_text(facet)
         parts += [text + ":"] if text else []

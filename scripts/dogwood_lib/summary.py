@@ -13,11 +13,15 @@ COLUMNS = (
     "throughput_tps abort_pct dist_committed dist_mean_us dist_p50_us dist_p90_us dist_p99_us dist_p999_us dist_max_us "
     "dist_execution_us dist_prepare_us dist_commit_us dist_abort_us dist_release_us dist_occupancy_us local_committed "
     "local_mean_us local_p50_us local_p99_us log_writes_per_dist forced_log_writes_per_dist messages_per_dist "
-    "log_bytes_per_dist cpu_us_per_txn model_dist_mean_us").split()
+    "log_bytes_per_dist cpu_us_per_txn model_dist_mean_us dist_wait_us writers_per_dist readers_per_dist unfinished "
+    "undrained offered waiting waiting_max_us").split()
 
 FIRST_FIGURE = COLUMNS.index("committed")
 PARTS = ("execution", "prepare", "commit", "abort")
-COSTS = ("log_writes", "forced_log_writes", "messages", "log_bytes")
+COSTS = ("log_writes", "forced_log_writes", "messages", "log_bytes", "writers", "readers")
+# An open loop is overloaded if more than this share of what was due had not begun at the end. A cluster that keeps up has
+# hardly more waiting than a burst leaves.
+OVERLOAD_SHARE = 0.01
 
 
 def column_of(key):
@@ -51,8 +55,35 @@ def row_of(point, trial, reports, floors):
     row["cpu_us_per_txn"] = ratio(sum(report["cpu_us"] for report in reports), row["committed"])
     row.update(distributed_figures(reports))
     row.update(local_figures(reports))
+    row.update(backlog_figures(reports))
     row["model_dist_mean_us"] = model_us(point, row["dist_execution_us"], floors)
     return row
+
+
+def sum_of(reports, name):
+    """None if no report has it."""
+    values = [report[name] for report in reports if name in report]
+    return sum(values) if values else None
+
+
+def backlog_figures(reports):
+    """What the measured time left behind; the last three are an open loop's only."""
+    row = {name: sum_of(reports, name) for name in ("unfinished", "undrained", "offered", "waiting")}
+    row["waiting_max_us"] = max((float(report["waiting_us"]) for report in reports if report.get("waiting")), default=None)
+    return row
+
+
+def due_of(reports):
+    """An open loop's transactions that were to begin or go on in the measured time; None in a closed loop."""
+    offered = sum_of(reports, "offered")
+    return None if offered is None else offered + sum_of(reports, "carried")
+
+
+def is_overloaded(reports):
+    """True if an open loop offered more than the cluster took: then latencies tell only of the transactions that ended,
+    and those that wait longest aren't among them."""
+    due = due_of(reports)
+    return due is not None and sum_of(reports, "waiting") > OVERLOAD_SHARE * due
 
 
 def distributed_figures(reports):
@@ -66,6 +97,7 @@ def distributed_figures(reports):
         row[f"dist_{part}_us"] = ratio(total(reports, "dist", f"{part}_us"), committed)
     row["dist_release_us"] = ratio(total(reports, "dist", "release_us"), total(reports, "dist", "release_count"))
     row["dist_occupancy_us"] = ratio(total(reports, "dist", "occupancy_us"), committed)
+    row["dist_wait_us"] = ratio(total(reports, "dist", "wait_us"), committed)
     # Costs are summed from begin to the last decision, so that none is cut in half, and have a count of their own.
     costed = sum(report["dist"].get("costed", report["dist"]["committed"]) for report in reports)
     for name in COSTS:

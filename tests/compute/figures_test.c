@@ -136,13 +136,13 @@ struct release {
     uint64_t sum_us, count, total_us, committed;
 };
 
-static struct release run_release(const char *protocol, uint64_t skew_us)
+static struct release run_release(const char *protocol, uint64_t skew_us, uint64_t duration_us)
 {
     small_open(cluster, 2, protocol);
     cluster->parameters.read_pct = 0;
     cluster->skew_us[1] = skew_us;
     small_start(cluster);
-    small_begin(cluster, SECOND_US / 10, SECOND_US / 2);
+    small_begin(cluster, SECOND_US / 100, duration_us);
     small_run(cluster, LOAD_DONE);
     struct release release = {.sum_us = small_sum(cluster, release_us),
                               .count = small_sum(cluster, release_count),
@@ -158,10 +158,21 @@ static void the_last_release_does_not_depend_on_other_clocks(void **state)
     (void)state;
     static const uint64_t skews[] = {0, 3600u * (uint64_t)SECOND_US, 7};
     for (unsigned i = 0; i < 6; i++) {
-        struct release release = run_release(i % 2 == 0 ? "cornus" : "2pc", skews[i / 2]);
+        struct release release = run_release(i % 2 == 0 ? "cornus" : "2pc", skews[i / 2], SECOND_US / 4);
         assert_true(release.committed > 100);
         assert_int_equal(release.count, release.committed);
         assert_int_equal(release.sum_us, release.total_us + release.count * 2 * SMALL_HOP_US);
+    }
+}
+
+/* Whenever the window ends: also just when an answer comes. */
+static void releases_are_those_of_the_transactions_that_count(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 16; i++) {
+        struct release release = run_release("cornus", 0, SECOND_US / 100 + i * SMALL_HOP_US);
+        assert_true(release.committed > 5);
+        assert_int_equal(release.count, release.committed);
     }
 }
 
@@ -368,6 +379,29 @@ static void what_commits_when_the_load_gives_up_ends_without_its_slot(void **sta
     assert_int_equal(cluster->nodes[0].stats.release_count, 0);
 }
 
+/* An acknowledgement that comes while the next load runs. */
+static void a_release_counts_in_its_own_load_only(void **state)
+{
+    (void)state;
+    small_open(cluster, 2, "2pc");
+    cluster->parameters.read_pct = 0;
+    run_stuck(SECOND_US / 10);
+    cluster->nodes[1].load.state = LOAD_IDLE;
+    while (cluster->nodes[0].stats.all_committed == 0) {
+        small_hop(cluster);
+    }
+    cluster->mute[1] = true;
+    finish_node_0();
+    assert_true(cluster->nodes[0].stats.backlog.undrained > 0);
+    assert_int_equal(cluster->nodes[0].stats.distributed.committed, 1);
+    assert_int_equal(cluster->nodes[0].stats.release_count, 0);
+    cluster->mute[1] = false;
+    assert_int_equal(load_begin(&cluster->nodes[0], 0, 1), DW_OK);
+    finish_node_0();
+    assert_int_equal(cluster->nodes[0].stats.backlog.undrained, 0);
+    assert_int_equal(cluster->nodes[0].stats.release_count, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -376,6 +410,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_readers_answer_costs_nothing_if_the_transaction_aborts, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(the_last_release_does_not_depend_on_other_clocks, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(releases_are_those_of_the_transactions_that_count, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_release_that_nobody_told_is_not_counted, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_closed_loop_without_aborts_spends_nothing_on_them, set_up,
                                         tear_down),
@@ -386,6 +421,7 @@ int main(void)
                                         tear_down),
         cmocka_unit_test_setup_teardown(what_commits_when_the_load_gives_up_ends_without_its_slot, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(a_release_counts_in_its_own_load_only, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,6 +11,8 @@ Which one is the name that it is called by. DW_FAKE holds JSON with what is to h
   refuse        compute-0 ends with code 2 and this line
   hang          compute nodes never get done
   alarm         alarms that compute-0 reports
+  open          what each node reports of an open loop, e.g. {"offered": 100, "carried": 0, "waiting": 3, "waiting_us": 900}
+  undrained     transactions that compute-0 gave up waiting for
 DW_FAKE_STATE is a folder: what was started is noted in its file "started"."""
 
 import json
@@ -160,12 +162,13 @@ class Compute(Node):
         dist = {"committed": committed, "total_us": committed * total, "execution_us": committed * execution,
                 "prepare_us": committed * prepare, "commit_us": committed * commit, "abort_us": 0,
                 "release_us": committed * (total + 200), "release_count": committed, "occupancy_us": committed * total,
-                "costed": committed + 4, "log_writes": 4 * (committed + 4), "forced_log_writes":
+                "wait_us": committed * 50, "writers": committed + 4, "readers": 0, "costed": committed + 4, "log_writes": 4 * (committed + 4), "forced_log_writes":
                 (3 if two_phase else 2) * (committed + 4), "messages": 3 * (committed + 4), "acks": 0,
                 "log_bytes": 900 * (committed + 4), "hist": [[bucket_low_us(total), committed]] if committed else [],
                 "max_us": total if committed else 0, "clamped_low": 0, "clamped_high": 0}
         return {"node": self.number, "window_us": round(self.duration * 1e6), "cpu_us": 100 * (committed + local),
-                "committed": committed + local, "aborted": SPEC.get("aborted", 10), "unknown": 0, "dist": dist,
+                "committed": committed + local, "aborted": SPEC.get("aborted", 10), "unknown": 0, "unfinished": 4,
+                "undrained": SPEC.get("undrained", 0) if self.number == 0 else 0, **SPEC.get("open", {}), "dist": dist,
                 "local": {"committed": local, "total_us": 500 * local,
                           "hist": [[bucket_low_us(500), local]] if local else [], "max_us": 500 if local else 0},
                 "alarms": {"CONFLICT": SPEC.get("alarm", 0) if self.number == 0 else 0}, "retries": 0}

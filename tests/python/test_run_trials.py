@@ -15,7 +15,8 @@ HEADER = (
     "abort_pct,dist_committed,dist_mean_us,dist_p50_us,dist_p90_us,dist_p99_us,dist_p999_us,dist_max_us,dist_execution_us,"
     "dist_prepare_us,dist_commit_us,dist_abort_us,dist_release_us,dist_occupancy_us,local_committed,local_mean_us,"
     "local_p50_us,local_p99_us,log_writes_per_dist,forced_log_writes_per_dist,messages_per_dist,log_bytes_per_dist,"
-    "cpu_us_per_txn,model_dist_mean_us")
+    "cpu_us_per_txn,model_dist_mean_us,dist_wait_us,writers_per_dist,readers_per_dist,unfinished,undrained,offered,waiting,"
+    "waiting_max_us")
 
 
 class Whole(FakeCluster):
