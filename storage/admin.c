@@ -70,6 +70,11 @@ static void call_read_entry(struct server *server, struct dw_unary_call *call, c
 static void on_fenced(void *context, enum dw_error error, uint32_t incarnation)
 {
     struct dw_buffer reply = {0};
+    if (error == DW_ERR_RANGE) {
+        admin_refuse(context, error,
+                     "the log has no incarnation left: start a new run with an empty directory");
+        return;
+    }
     if (error == DW_OK) {
         error = dw_admin_encode_fenced(&reply, incarnation);
     }

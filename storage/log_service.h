@@ -68,8 +68,8 @@ DW_MUST_CHECK enum dw_error dw_log_service_submit(struct dw_log_service *service
                                                   const struct dw_log_submission *submissions, size_t count);
 
 /* Takes the next incarnation of the log's owner through the same queue as appends, durably, undelayed; the
- * first is
- * 1. If the store fails, `done` gets DW_ERR_IO. Called on the writer thread. */
+ * first is 1. If the store fails, `done` gets DW_ERR_IO; if there is none left after UINT32_MAX,
+ * DW_ERR_RANGE. Called on the writer thread. */
 typedef void dw_fence_done(void *context, enum dw_error error, uint32_t incarnation);
 DW_MUST_CHECK enum dw_error dw_log_service_fence(struct dw_log_service *service, uint32_t log,
                                                  dw_fence_done *done, void *context);

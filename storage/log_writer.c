@@ -11,7 +11,8 @@ static void answer(struct dw_log_service *service, struct dw_queued *item)
 {
     const struct dw_log_submission *submission = &item->submission;
     if (item->fence_done != NULL) {
-        item->fence_done(submission->context, DW_OK, item->incarnation);
+        item->fence_done(submission->context, item->incarnation == 0 ? DW_ERR_RANGE : DW_OK,
+                         item->incarnation);
     } else {
         submission->done(submission->context, submission->id, &submission->request, item->answer,
                          item->position, item->incarnation);
@@ -126,9 +127,14 @@ static enum dw_error apply_request(struct dw_log_service *service, struct dw_que
     return error;
 }
 
+/* After the last incarnation comes none: a number that came round to the first would let old writers in. */
 static void apply_fence(struct dw_log_service *service, struct dw_queued *item)
 {
     uint32_t log = item->submission.request.log;
+    if (service->incarnations[log] == UINT32_MAX) {
+        item->incarnation = 0;
+        return;
+    }
     item->incarnation = ++service->incarnations[log];
     item->waits = true;
     service->fences[service->fence_count++] = (struct dw_stored_fence){

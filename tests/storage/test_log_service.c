@@ -282,6 +282,48 @@ static void a_fence_blocks_votes_that_are_still_delayed(void **state)
     pthread_mutex_destroy(&clock.lock);
 }
 
+static void note_fence(void *context, enum dw_error error, uint32_t incarnation)
+{
+    inbox_done(context, (uint64_t)error, NULL, DW_ANSWER_NONE, 0, incarnation);
+}
+
+/* A directory whose only log record is a fence: of log 0, with the last incarnation that there is. */
+static void make_last_incarnation(const char *directory)
+{
+    char text[1024];
+    struct dw_log_store *store;
+    struct dw_stored_fence last = {.position = 1, .log = 0, .incarnation = UINT32_MAX};
+    assert_int_equal(dw_rocksdb_store_open(directory, "test", 0, &store, text, sizeof text), DW_OK);
+    assert_int_equal(store->ops->load(store, NULL, NULL, NULL), DW_OK);
+    assert_int_equal(store->ops->append(store, NULL, 0, &last, 1, true), DW_OK);
+    assert_int_equal(store->ops->acknowledge(store, 1), DW_OK);
+    store->ops->close(store);
+}
+
+/* If it came round to 0, every old writer would be let in again. */
+static void after_the_last_incarnation_there_is_none(void **state)
+{
+    static struct inbox inbox;
+    char directory[256];
+    (void)state;
+    inbox_init(&inbox);
+    make_directory(directory, sizeof directory);
+    make_last_incarnation(directory);
+    struct dw_log_service *service = open_service(directory, &(struct dw_log_service_options){.sync = true});
+    assert_int_equal(dw_log_service_fence(service, 0, note_fence, &inbox), DW_OK);
+    inbox_wait(&inbox, 1);
+    assert_int_equal(inbox.replies[0].id, DW_ERR_RANGE);
+    struct dw_log_submission vote = make_request(&inbox, DW_ASK_VOTE, 0, 0, 1, NULL);
+    vote.request.incarnation = UINT32_MAX - 1;
+    assert_int_equal(ask_and_wait(service, &vote).answer, DW_ANSWER_FENCED);
+    vote.request.incarnation = UINT32_MAX;
+    assert_int_equal(ask_and_wait(service, &vote).answer, DW_ANSWER_VOTE_YES);
+    assert_int_equal(fence_and_wait(service, 1), 1);
+    dw_log_service_close(service);
+    remove_directory(directory);
+    inbox_close(&inbox);
+}
+
 static void closing_cuts_delays_short(void **state)
 {
     struct clock clock;
@@ -478,6 +520,7 @@ int main(void)
         cmocka_unit_test(delayed_requests_come_due_together_and_in_order),
         cmocka_unit_test(what_is_delayed_and_what_is_not),
         cmocka_unit_test(a_fence_blocks_votes_that_are_still_delayed),
+        cmocka_unit_test(after_the_last_incarnation_there_is_none),
         cmocka_unit_test(closing_cuts_delays_short),
         cmocka_unit_test(the_queue_is_bounded),
         cmocka_unit_test(bad_requests_are_refused_whole),
