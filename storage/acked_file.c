@@ -36,7 +36,8 @@ static bool decode(const struct image *image, uint64_t *position)
 
 static enum dw_error fail_io(const char *directory, const char *what, char *text, size_t text_size)
 {
-    snprintf(text, text_size, "%s/ACKED cannot be %s: %s", directory, what, strerror(errno));
+    snprintf(text, text_size, "%s/ACKED cannot be %s: %s: let this user read and write it, and start again",
+             directory, what, strerror(errno));
     return DW_ERR_IO;
 }
 
@@ -61,13 +62,21 @@ static enum dw_error read_position(const char *directory, struct dw_acked_file *
     return DW_OK;
 }
 
+/* The file, and so as a rule its whole directory, was removed: what is written there from now on is lost. */
+static bool is_removed(const struct dw_acked_file *file)
+{
+    struct stat status;
+    return fstat(file->fd, &status) == 0 && status.st_nlink == 0;
+}
+
 enum dw_error dw_acked_file_open(const char *directory, struct dw_acked_file *file, char *text,
                                  size_t text_size)
 {
     *file = (struct dw_acked_file){.fd = -1};
     file->directory_fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (file->directory_fd < 0) {
-        snprintf(text, text_size, "%s cannot be opened as a directory: %s", directory, strerror(errno));
+        snprintf(text, text_size, "%s cannot be opened as a directory: %s: give one that can be, or none yet",
+                 directory, strerror(errno));
         return DW_ERR_IO;
     }
     enum dw_error error = DW_OK;
@@ -80,6 +89,11 @@ enum dw_error dw_acked_file_open(const char *directory, struct dw_acked_file *fi
         file->made = false;
         snprintf(text, text_size, "%s is in use by another process: stop it, or give another directory",
                  directory);
+        error = DW_ERR_LOCKED;
+    } else if (is_removed(file)) {
+        /* Between opening and locking, by another start that failed. */
+        file->made = false;
+        snprintf(text, text_size, "%s/ACKED was removed just now: start again", directory);
         error = DW_ERR_LOCKED;
     } else if (!file->made) {
         error = read_position(directory, file, text, text_size);
@@ -97,6 +111,10 @@ enum dw_error dw_acked_file_write(struct dw_acked_file *file, uint64_t position)
     ssize_t put = pwrite(file->fd, &image, sizeof image, 0);
     if (put != sizeof image) {
         errno = put < 0 ? errno : ENOSPC;
+        return DW_ERR_IO;
+    }
+    if (is_removed(file)) {
+        errno = ENOENT;
         return DW_ERR_IO;
     }
     file->present = true;

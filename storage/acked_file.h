@@ -32,7 +32,7 @@ struct dw_acked_file {
 DW_MUST_CHECK enum dw_error dw_acked_file_open(const char *directory, struct dw_acked_file *file, char *text,
                                                size_t text_size);
 
-/* Notes a position. DW_ERR_IO, with errno set. */
+/* Notes a position. DW_ERR_IO, with errno set: ENOENT if the file was removed, so that the note is lost. */
 DW_MUST_CHECK enum dw_error dw_acked_file_write(struct dw_acked_file *file, uint64_t position);
 
 /* Makes the file and its place in the directory durable. DW_ERR_IO, with errno set. */

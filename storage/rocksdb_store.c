@@ -5,6 +5,7 @@
  * end. Both are checked on a database opened read-only: opening for writing may already discard what a repair
  * would need.
  */
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
@@ -52,25 +53,56 @@ static struct rocksdb_store *rocksdb_of(struct dw_log_store *store)
     return (struct rocksdb_store *)(void *)store;
 }
 
+/* Some of RocksDB's texts end with a newline; a refusal is one line. */
+static void join_lines(char *text)
+{
+    size_t used = 0;
+    for (const char *from = text; *from != '\0'; from++) {
+        text[used++] = iscntrl((unsigned char)*from) ? ' ' : *from;
+    }
+    while (used > 0 && text[used - 1] == ' ') {
+        used--;
+    }
+    text[used] = '\0';
+}
+
+/* The words of RocksDB when another opener holds its file LOCK. Less would match names of directories. */
+static bool is_locked(const char *reason)
+{
+    return strstr(reason, "While lock file: ") != NULL ||
+           strstr(reason, "lock hold by current process") != NULL;
+}
+
+static const char *mend_of(const char *reason)
+{
+    if (strstr(reason, strerror(EACCES)) != NULL) {
+        return "let this user read and write the directory and its files";
+    }
+    if (strstr(reason, strerror(EMFILE)) != NULL) {
+        return "raise the limit of open files (ulimit -n)";
+    }
+    return "mend the disk (is it full?)";
+}
+
 /* Takes RocksDB's own text, and gives the error that it stands for. */
 static enum dw_error fail(struct rocksdb_store *db, const char *what, char *reason)
 {
     enum dw_error error = DW_ERR_IO;
-    if (strstr(reason, "lock") != NULL && strncmp(reason, "IO error", 8) == 0) {
+    join_lines(reason);
+    if (is_locked(reason)) {
         error = DW_ERR_LOCKED;
         snprintf(db->text, sizeof db->text,
                  "%s is in use by another process: stop it, or give another directory (%s)", db->directory,
                  reason);
-    } else if (strncmp(reason, "Corruption", 10) == 0 || strstr(reason, "No such file") != NULL) {
+    } else if (strncmp(reason, "Corruption", 10) == 0 || strstr(reason, strerror(ENOENT)) != NULL) {
         error = DW_ERR_CORRUPT;
         snprintf(db->text, sizeof db->text,
                  "%s is damaged: put the files that it names back from a copy (the log is in %s/*.log), or "
-                 "start with "
-                 "an empty directory and give its records up (%s)",
+                 "start with an empty directory and give its records up (%s)",
                  db->directory, db->directory, reason);
     } else {
-        snprintf(db->text, sizeof db->text, "%s: %s failed: mend the disk (is it full?) and start again (%s)",
-                 db->directory, what, reason);
+        snprintf(db->text, sizeof db->text, "%s: %s failed: %s and start again (%s)", db->directory, what,
+                 mend_of(reason), reason);
     }
     rocksdb_free(reason);
     return error;
@@ -145,7 +177,18 @@ static enum dw_error rocksdb_store_acknowledge(struct dw_log_store *store, uint6
     if (position <= db->acked.position) {
         return DW_OK;
     }
-    return dw_acked_file_write(&db->acked, position) == DW_OK ? DW_OK : fail_errno(db, "writing ACKED");
+    if (dw_acked_file_write(&db->acked, position) == DW_OK) {
+        return DW_OK;
+    }
+    if (errno != ENOENT) {
+        return fail_errno(db, "writing ACKED");
+    }
+    snprintf(
+        db->text, sizeof db->text,
+        "%s/ACKED was removed while the node ran, and perhaps the whole log with it: put the directory back "
+        "from a copy, or start with an empty one and give its records up",
+        db->directory);
+    return DW_ERR_IO;
 }
 
 /* What the records and fences add up to. Positions run from 1 without a gap, so count and sum tell if one is
@@ -266,6 +309,8 @@ static enum dw_error open_for_writing(struct rocksdb_store *db, uint64_t last)
     rocksdb_options_set_create_if_missing(db->options, 1);
     db->db = rocksdb_open(db->options, db->directory, &reason);
     if (reason != NULL) {
+        /* A side file that was made just now goes again: a refusal changes nothing. */
+        db->acked.present = false;
         return fail(db, "opening", reason);
     }
     rocksdb_put(db->db, db->synced, META_KEY, strlen(META_KEY), db->meta, strlen(db->meta), &reason);

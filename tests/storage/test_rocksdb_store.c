@@ -216,6 +216,84 @@ static void opening_alone_changes_nothing(void **state)
     assert_int_equal(rmdir(directory), 0);
 }
 
+/* Opens store and service as a node does; on success closes them. */
+static enum dw_error try_start(const char *directory, char *text, size_t size)
+{
+    struct dw_log_service_options options = synced;
+    struct dw_log_service *service;
+    enum dw_error error = dw_rocksdb_store_open(directory, "test", 0, &options.store, text, size);
+    if (error == DW_OK) {
+        error = dw_log_service_open(&options, &service, text, size);
+    }
+    if (error == DW_OK) {
+        dw_log_service_close(service);
+    }
+    return error;
+}
+
+/* RocksDB tells of each failure with the path, so what a path is made of must not be read as the cause. */
+static void the_name_of_a_directory_is_no_cause(void **state)
+{
+    char above[256], directory[300], path[400], text[1024] = "";
+    (void)state;
+    make_directory(above, sizeof above);
+    snprintf(directory, sizeof directory, "%s/block", above);
+    snprintf(path, sizeof path, "%s/LOCK", directory);
+    assert_int_equal(mkdir(directory, 0755), 0);
+    assert_int_equal(mkdir(path, 0755), 0);
+    assert_int_equal(try_start(directory, text, sizeof text), DW_ERR_IO);
+    assert_non_null(strstr(text, path));
+    assert_null(strstr(text, "in use"));
+    remove_directory(above);
+}
+
+/* The file carries one of the two locks; RocksDB's own still holds, and its refusal leaves no new file. */
+static void a_start_beside_a_node_whose_side_file_is_gone_makes_none(void **state)
+{
+    char directory[256], path[300], text[1024];
+    (void)state;
+    make_directory(directory, sizeof directory);
+    struct dw_log_service *service = open_service(directory, &synced);
+    assert_int_equal(ask(service, DW_ASK_VOTE, 0, 0, 1), DW_ANSWER_VOTE_YES);
+    snprintf(path, sizeof path, "%s/ACKED", directory);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(try_start(directory, text, sizeof text), DW_ERR_LOCKED);
+    assert_int_not_equal(access(path, F_OK), 0);
+    dw_log_service_close(service);
+    remove_directory(directory);
+}
+
+/* The role "lose": votes once more after its directory is gone. What it would acknowledge is lost at its end.
+ */
+static int lose(const char *directory)
+{
+    static struct inbox inbox;
+    char text[1024] = "";
+    inbox_init(&inbox);
+    struct dw_log_service *service = open_service(directory, &synced);
+    bool kept = ask(service, DW_ASK_VOTE, 0, 0, 1) == DW_ANSWER_VOTE_YES;
+    remove_directory(directory);
+    struct dw_log_submission vote = make_request(&inbox, DW_ASK_VOTE, 0, 0, 2, NULL);
+    bool submitted = dw_log_service_submit(service, &vote, 1) == DW_OK;
+    while (dw_log_service_failed(service, text, sizeof text) == DW_OK && inbox_count(&inbox) == 0) {
+        sched_yield();
+    }
+    bool refused = inbox_count(&inbox) == 0 && strstr(text, "was removed while the node ran") != NULL;
+    dw_log_service_close(service);
+    return kept && submitted && refused ? 0 : 1;
+}
+
+static void nothing_is_acknowledged_once_the_directory_is_gone(void **state)
+{
+    char directory[256];
+    char role[] = "lose";
+    (void)state;
+    make_directory(directory, sizeof directory);
+    struct child child = start_child(role, directory);
+    end_child(&child);
+    assert_int_not_equal(access(directory, F_OK), 0);
+}
+
 /* What the filling process saw. */
 struct filled {
     size_t acknowledged;
@@ -311,7 +389,10 @@ int main(int argc, char **argv)
 {
     if (argc == 3) {
         /* Without the checks for leaks at the exit: a failed database is left as it is. */
-        _exit(strcmp(argv[1], "hold") == 0 ? hold(argv[2]) : fill(argv[2]));
+        int (*role)(const char *) = strcmp(argv[1], "hold") == 0   ? hold
+                                    : strcmp(argv[1], "lose") == 0 ? lose
+                                                                   : fill;
+        _exit(role(argv[2]));
     }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fences_and_positions_go_on),
@@ -321,6 +402,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_directory_in_use_is_refused),
         cmocka_unit_test(a_directory_is_opened_once),
         cmocka_unit_test(opening_alone_changes_nothing),
+        cmocka_unit_test(the_name_of_a_directory_is_no_cause),
+        cmocka_unit_test(a_start_beside_a_node_whose_side_file_is_gone_makes_none),
+        cmocka_unit_test(nothing_is_acknowledged_once_the_directory_is_gone),
         cmocka_unit_test_setup_teardown(a_full_disk_fails_clearly_and_loses_nothing, make_mount_point,
                                         remove_mount_point),
     };
