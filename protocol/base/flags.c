@@ -51,9 +51,18 @@ static bool is_any(const char *text)
     return true;
 }
 
+/* What is told of it later must stay one line. */
+static bool is_one_line(const char *text)
+{
+    while (*text != '\0' && !iscntrl((unsigned char)*text)) {
+        text++;
+    }
+    return *text == '\0';
+}
+
 static bool is_not_empty(const char *text)
 {
-    return *text != '\0';
+    return *text != '\0' && is_one_line(text);
 }
 
 static bool is_run_id(const char *text)
@@ -67,7 +76,8 @@ static bool has_port(const char *text, uint64_t low)
 {
     uint64_t port;
     const char *colon = strrchr(text, ':');
-    return colon != NULL && colon != text && dw_read_whole(colon + 1, low, UINT16_MAX, &port, NULL);
+    return is_one_line(text) && colon != NULL && colon != text &&
+           dw_read_whole(colon + 1, low, UINT16_MAX, &port, NULL);
 }
 
 static bool is_address(const char *text)
@@ -80,7 +90,8 @@ static bool is_listen(const char *text)
     return has_port(text, 0);
 }
 
-static const struct dw_text_rule not_empty = {is_not_empty, "a text that is not empty"};
+static const struct dw_text_rule not_empty = {is_not_empty,
+                                              "a text that is not empty, without control characters"};
 const struct dw_text_rule dw_text_any = {is_any, "a text"};
 const struct dw_text_rule dw_text_run_id = {is_run_id, "1 to 63 letters, digits, '.', '_' or '-'"};
 _Static_assert(DW_MAX_RUN_ID == 63, "the mend says so");

@@ -25,7 +25,7 @@ struct dw_flag {
     const char *name;   /* without the dashes; NULL ends the table */
     const char *needed; /* what to give if it is missing; NULL: it may be left out */
 
-    const char **text; /* obeys `rule`; without one, isn't empty */
+    const char **text; /* obeys `rule`; without one, isn't empty and has no control characters */
     uint32_t *u32;     /* a whole number from `low` to `high` */
     uint64_t *u64;
     double *decimal;         /* a decimal number from `least` to `most` */

@@ -250,6 +250,20 @@ static void decimal_numbers_keep_to_their_range(void **state)
     }
 }
 
+/* They would spoil the line that tells of the value later; the refusal shows '?' in their place. */
+static void texts_are_one_line(void **state)
+{
+    (void)state;
+    struct reading reading = fresh();
+    READ(&reading, "--name", "two\nlines");
+    assert_refused(&reading,
+                   "--name 'two?lines' is wrong: give a text that is not empty, without control characters");
+    READ(&reading, "--listen", "two\nlines:0");
+    assert_refused(&reading,
+                   "--listen 'two?lines:0' is wrong: give HOST:PORT, with a port from 0 (any free one) to "
+                   "65535");
+}
+
 static void texts_keep_to_their_rule(void **state)
 {
     (void)state;
@@ -259,7 +273,8 @@ static void texts_keep_to_their_rule(void **state)
     char long_run[65];
     memset(long_run, 'x', 64);
     long_run[64] = '\0';
-    assert_value_refused("name", "", "give a text that is not empty");
+    static const char one_line[] = "give a text that is not empty, without control characters";
+    assert_value_refused("name", "", one_line);
     assert_value_refused("run", "", run);
     assert_value_refused("run", "a b", run);
     assert_value_refused("run", long_run, run);
@@ -445,6 +460,7 @@ int main(void)
         cmocka_unit_test(whole_numbers_keep_to_their_range),
         cmocka_unit_test(decimal_numbers_keep_to_their_range),
         cmocka_unit_test(texts_keep_to_their_rule),
+        cmocka_unit_test(texts_are_one_line),
         cmocka_unit_test(words_and_lists_are_whole),
         cmocka_unit_test(a_missing_value_is_named),
         cmocka_unit_test(an_unknown_flag_is_named_with_its_nearest),
