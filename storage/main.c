@@ -114,7 +114,8 @@ static void on_stop(void *user)
 }
 
 /* Before any thread is started, so that all inherit the mask. A reader of our standard output that went away
- * is no reason to die. */
+ * is no reason to die; nor is a file that reached the limit of its size: that write fails, and the log tells.
+ */
 static void block_signals(sigset_t *signals)
 {
     sigemptyset(signals);
@@ -122,6 +123,7 @@ static void block_signals(sigset_t *signals)
     sigaddset(signals, SIGTERM);
     pthread_sigmask(SIG_BLOCK, signals, NULL);
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
 }
 
 static int serve(const struct settings *settings, struct server *server, const sigset_t *signals)

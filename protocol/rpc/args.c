@@ -1,6 +1,8 @@
 #include <grpc/support/log.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/assert.h"
 #include "rpc/internal.h"
@@ -58,9 +60,17 @@ void rpc_args_client(struct rpc_args *args, uint32_t keepalive_ms, uint32_t reco
     add(args, GRPC_ARG_SERVICE_CONFIG_DISABLE_RESOLUTION, 1);
 }
 
+/* One line matters: after it gRPC accepts no connection any more, however many are closed. */
 static void drop_line(gpr_log_func_args *args)
 {
-    (void)args;
+    static const char deaf[] = "Failed accept4: ";
+    if (strncmp(args->message, deaf, strlen(deaf)) == 0) {
+        fprintf(
+            stderr,
+            "no new connection is accepted from now on (%s): raise the limit of open files (ulimit -n) and "
+            "start this node again\n",
+            args->message + strlen(deaf));
+    }
 }
 
 void rpc_silence(void)

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include "base/assert.h"
@@ -72,6 +73,17 @@ static void destroy(struct dw_rpc *rpc)
     grpc_shutdown_blocking();
 }
 
+/* Each connection takes a descriptor. When none is left, gRPC stops accepting for good, and a store fails at
+ * its next file; so the soft limit is no reason to run short. */
+static void raise_file_limit(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+        (void)setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
 static void ask_stop(struct dw_rpc *rpc)
 {
     pthread_mutex_lock(&rpc->mutex);
@@ -91,6 +103,9 @@ enum dw_error dw_rpc_start(const struct dw_rpc_options *options, struct dw_rpc *
     if (rpc == NULL) {
         snprintf(text, text_size, "out of memory");
         return DW_ERR_MEMORY;
+    }
+    if (options->listen != NULL) {
+        raise_file_limit();
     }
     rpc_silence();
     grpc_init();

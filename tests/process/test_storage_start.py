@@ -200,8 +200,13 @@ class Environment(Case):
 
 
 def limit_files():
-    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    """As a shell's `ulimit -f` does: the signal that comes with a failed write is not ignored."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
+
+
+def limit_descriptors(soft, hard):
+    return lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 class Failing(Case):
@@ -226,6 +231,37 @@ class Failing(Case):
         records = {record["txn"]: record["redo_bytes"] for record in self.rocksdb().scan()}
         for sequence in acknowledged:
             self.assertEqual(records[f"0:1:{sequence}"], 100000)
+
+
+class Connections(Case):
+    """Connections that say nothing, more than there are descriptors: gRPC gives up accepting for good at the first that
+    finds none."""
+
+    def crowd(self, node, count):
+        host, port = node.address.split(":")
+        crowd = [socket.create_connection((host, int(port))) for _ in range(count)]
+        for connection in crowd:
+            self.addCleanup(connection.close)
+
+    def test_more_than_the_soft_limit(self):
+        node = self.rocksdb(preexec_fn=limit_descriptors(100, 1000))
+        self.crowd(node, 150)
+        self.assertEqual(node.ctl("log", 0, "vote", "0:1:1")["answer"], "VOTE_YES")
+        self.assertEqual(node.stderr(), "")
+
+    def test_more_than_the_hard_limit(self):
+        """Nothing helps but a new start, and the node says so."""
+        node = self.rocksdb(preexec_fn=limit_descriptors(100, 100))
+        stream = self.stream(node)
+        self.crowd(node, 150)
+        while not node.stderr():
+            pass
+        self.assertRegex(node.stderr(), r"\Ano new connection is accepted [^\n]*ulimit -n[^\n]*\n\Z")
+        stream.add(1, VOTE, 1)
+        stream.send()
+        self.assertEqual(stream.replies(1)[1][0], "VOTE_YES")
+        self.assertEqual(node.stop(), 0)
+        self.assertEqual(len(self.rocksdb().scan()), 1)
 
 
 if __name__ == "__main__":
