@@ -304,7 +304,7 @@ static void run_batch(struct dw_log_service *service, uint64_t now, bool closing
     gather_batch(service);
     enum dw_error error = apply_batch(service);
     if (error != DW_OK) {
-        fail(service, error, "no memory for an entry");
+        fail(service, error, "no memory for an entry: use a machine with more memory, or a smaller run");
         drop_batch(service);
         return;
     }

@@ -35,9 +35,10 @@ int ctl_ping(const struct ctl *ctl)
     return EXIT_GOOD;
 }
 
+/* Nothing is printed before the reply is known to be good. */
 struct stats_output {
     bool json;
-    const char *comma;
+    const char *comma; /* before the next number; at first the brace */
 };
 
 static void print_stat(void *user, const char *name, uint64_t value)
@@ -54,7 +55,7 @@ static void print_stat(void *user, const char *name, uint64_t value)
 int ctl_stats(const struct ctl *ctl)
 {
     struct dw_buffer request = {0};
-    struct stats_output output = {.json = ctl->json, .comma = ""};
+    struct stats_output output = {.json = ctl->json, .comma = "{"};
     uint8_t *data;
     size_t size;
     int code;
@@ -62,13 +63,14 @@ int ctl_stats(const struct ctl *ctl)
     if (!ctl_call(ctl, DW_METHOD_STATS, error, &request, &data, &size, &code)) {
         return code;
     }
-    fputs(ctl->json ? "{" : "", stdout);
     error = dw_admin_decode_stats(data, size, print_stat, &output);
     free(data);
     if (error != DW_OK) {
         return ctl_fail_reply(ctl, DW_METHOD_STATS);
     }
-    fputs(ctl->json ? "}\n" : "", stdout);
+    if (ctl->json) {
+        puts(*output.comma == '{' ? "{}" : "}");
+    }
     return EXIT_GOOD;
 }
 

@@ -239,10 +239,19 @@ static const struct command *parse(int argc, char **argv, struct ctl *ctl, int *
     return command;
 }
 
+/* What was found and could not be told is no success. */
+static int finish(int code)
+{
+    if ((fflush(stdout) != 0 || ferror(stdout)) && code == EXIT_GOOD) {
+        return ctl_fail(DW_ERR_IO, "the output cannot be written: is the disk full?");
+    }
+    return code;
+}
+
 int main(int argc, char **argv)
 {
     int code;
     struct ctl ctl = {.self = {.role = DW_ROLE_CLIENT}, .timeout_ms = DEFAULT_TIMEOUT_MS, .spec = ""};
     const struct command *command = parse(argc, argv, &ctl, &code);
-    return code == DW_FLAGS_GO_ON ? command->run(&ctl) : code;
+    return code == DW_FLAGS_GO_ON ? finish(command->run(&ctl)) : code;
 }

@@ -8,6 +8,7 @@
 struct output {
     const struct ctl *ctl;
     uint64_t count;
+    bool begun; /* of a scan's object */
 };
 
 static void show(void *user, const struct dw_admin_record *record)
@@ -72,6 +73,21 @@ int ctl_read(const struct ctl *ctl)
     return EXIT_GOOD;
 }
 
+/* What stands before a scan's first record; not before its first page is there. */
+static void begin_scan(struct output *output)
+{
+    if (output->ctl->json && !output->begun) {
+        printf("{\"log\":%" PRIu32 ",\"records\":[", output->ctl->log);
+    }
+    output->begun = true;
+}
+
+static void show_scanned(void *user, const struct dw_admin_record *record)
+{
+    begin_scan(user);
+    show(user, record);
+}
+
 /* Fetches and prints one page; *next is where to go on, 0 at the end. */
 static bool scan_page(const struct ctl *ctl, struct dw_admin_scan *scan, struct output *output,
                       uint64_t *next, int *code)
@@ -83,7 +99,7 @@ static bool scan_page(const struct ctl *ctl, struct dw_admin_scan *scan, struct 
     if (!ctl_call(ctl, DW_METHOD_SCAN, error, &request, &data, &size, code)) {
         return false;
     }
-    error = dw_admin_decode_scanned(data, size, show, output, next);
+    error = dw_admin_decode_scanned(data, size, show_scanned, output, next);
     free(data);
     if (error != DW_OK) {
         *code = ctl_fail_reply(ctl, DW_METHOD_SCAN);
@@ -104,9 +120,6 @@ int ctl_scan(const struct ctl *ctl)
     struct output output = {.ctl = ctl};
     uint64_t next = ctl->from;
     int code;
-    if (ctl->json) {
-        printf("{\"log\":%" PRIu32 ",\"records\":[", ctl->log);
-    }
     do {
         scan.from = next;
         scan.limit = rest_of(ctl, output.count);
@@ -114,6 +127,7 @@ int ctl_scan(const struct ctl *ctl)
             return code;
         }
     } while (next != 0 && (ctl->limit == 0 || output.count < ctl->limit));
+    begin_scan(&output);
     if (ctl->json) {
         printf("],\"next\":%" PRIu64 "}\n", next);
     } else if (next != 0) {

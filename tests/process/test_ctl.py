@@ -2,6 +2,7 @@
 
 import json
 import socket
+import subprocess
 import unittest
 
 from support import CTL, Case, run
@@ -34,11 +35,22 @@ class Ctl(Case):
             line = self.refuse(3, "--at", address, "--timeout-ms", 200, *command)
             self.assertIn(address, line)
             self.assertIn("is it running?", line)
+        # Half an object on standard output would be read as something.
+        for command in (("stats",), ("scan", 0), ("read", 0, "0:1:1")):
+            self.refuse(3, "--at", address, "--timeout-ms", 200, "--json", *command)
         self.assertIn("host.invalid", self.refuse(3, "--at", "host.invalid:80", "ping"))
 
     def test_version_and_help(self):
         self.assertEqual(run([CTL, "--version"]).stdout, "dogwood-ctl 0.1.0\n")
         self.assertIn("usage: dogwood-ctl", run([CTL, "--help"]).stdout)
+
+    def test_output_that_cannot_be_written(self):
+        node = self.node("--store", "memory")
+        with open("/dev/full", "w", encoding="ascii") as full:
+            done = subprocess.run([CTL, "--at", node.address, "stats"], stdout=full, stderr=subprocess.PIPE, text=True,
+                                  check=False)
+        self.assertEqual(done.returncode, 3)
+        self.assertRegex(done.stderr, r"\Adogwood-ctl: the output cannot be written[^\n]*\n\Z")
 
     def test_human_and_json_output(self):
         node = self.node("--store", "memory")
