@@ -29,7 +29,7 @@ struct dw_log_service {
     uint64_t durable_position;
     struct dw_log_counters counters;
     enum dw_error failed;
-    char failed_text[512];
+    char failed_text[16384]; /* a store's text names its directory, whose path may be long */
 
     /* The writer's alone. */
     uint64_t damaged; /* entries, at the start */

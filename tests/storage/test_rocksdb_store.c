@@ -268,7 +268,7 @@ static void a_start_beside_a_node_whose_side_file_is_gone_makes_none(void **stat
 static int lose(const char *directory)
 {
     static struct inbox inbox;
-    char text[1024] = "";
+    static char text[4096];
     inbox_init(&inbox);
     struct dw_log_service *service = open_service(directory, &synced);
     bool kept = ask(service, DW_ASK_VOTE, 0, 0, 1) == DW_ANSWER_VOTE_YES;
@@ -278,20 +278,32 @@ static int lose(const char *directory)
     while (dw_log_service_failed(service, text, sizeof text) == DW_OK && inbox_count(&inbox) == 0) {
         sched_yield();
     }
-    bool refused = inbox_count(&inbox) == 0 && strstr(text, "was removed while the node ran") != NULL;
+    bool refused = inbox_count(&inbox) == 0 && strstr(text, "was removed while the node ran") != NULL &&
+                   strstr(text, "give its records up") != NULL;
     dw_log_service_close(service);
     return kept && submitted && refused ? 0 : 1;
 }
 
+/* The path is long, so that the line would lose its mend if there were little room for it. */
 static void nothing_is_acknowledged_once_the_directory_is_gone(void **state)
 {
-    char directory[256];
+    enum { NAME = 240 };
+    char above[256], directory[1024];
     char role[] = "lose";
     (void)state;
-    make_directory(directory, sizeof directory);
+    make_directory(above, sizeof above);
+    size_t length = (size_t)snprintf(directory, sizeof directory, "%s", above);
+    for (int depth = 0; depth < 2; depth++) {
+        directory[length] = '/';
+        memset(directory + length + 1, 'd', NAME);
+        length += 1 + NAME;
+        directory[length] = '\0';
+        assert_int_equal(mkdir(directory, 0755), 0);
+    }
     struct child child = start_child(role, directory);
     end_child(&child);
     assert_int_not_equal(access(directory, F_OK), 0);
+    remove_directory(above);
 }
 
 /* What the filling process saw. */
