@@ -2,10 +2,8 @@
 
 #include <stdio.h>
 
-#define MAX_BATCH_BYTES  (1u << 20)
-#define PREFETCH_GROUP   32u
-/* Conflicts are all counted, but of so many only the first is printed. */
-#define CONFLICTS_A_LINE 1024u
+#define MAX_BATCH_BYTES (1u << 20)
+#define PREFETCH_GROUP  32u
 
 static void answer(struct dw_log_service *service, struct dw_queued *item)
 {
@@ -50,10 +48,13 @@ static void fail(struct dw_log_service *service, enum dw_error error, const char
     fprintf(stderr, "%s\n", service->failed_text);
 }
 
+/* All are counted, but only the first, second, fourth and so on is printed: a flood of lines would stop the
+ * writer as soon as nobody reads them. */
 static void report_conflict(struct dw_log_service *service, const struct dw_queued *item)
 {
     const struct dw_log_request *request = &item->submission.request;
-    if (service->conflicts++ % CONFLICTS_A_LINE == 0) {
+    service->conflicts++;
+    if ((service->conflicts & (service->conflicts - 1)) == 0) {
         fprintf(stderr, "conflict %llu: %s by node %u meets %s in log %u, transaction %u.%u.%llu\n",
                 (unsigned long long)service->conflicts, dw_ask_name(request->ask), request->writer,
                 dw_entry_state_name(item->entry == NULL ? DW_ENTRY_NONE : item->entry->entry.state),

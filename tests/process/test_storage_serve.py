@@ -234,6 +234,19 @@ class Serve(Case):
         for words in ('"other"', '"test-run"', "storage node 1"):
             self.assertIn(words, line)
 
+    def test_conflicts_do_not_flood(self):
+        """All are counted; of their lines there are few, since a pipe that nobody reads would stop the node."""
+        node = self.node("--store", "memory")
+        stream = self.stream(node)
+        count = 1 << 15
+        for sequence in range(count):
+            stream.add(sequence, DECIDE_COMMIT, sequence)
+        stream.send()
+        self.assertEqual({answer for answer, _ in stream.replies(count).values()}, {"CONFLICT"})
+        self.assertEqual(node.ctl("stats")["conflicts"], count)
+        lines = node.stderr().splitlines()
+        self.assertEqual([line.split()[1] for line in lines], [f"{1 << bit}:" for bit in range(16)])
+
     def test_stats_reset(self):
         node = self.node("--store", "memory")
         node.ctl("log", 0, "vote", "0:1:1")
