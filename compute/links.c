@@ -146,11 +146,13 @@ static void flush_peer(struct runtime *runtime, struct peer *peer)
 
 void links_flush(struct runtime *runtime)
 {
-    for (uint32_t i = 0; i < runtime->cluster->storage_nodes; i++) {
-        flush_peer(runtime, &runtime->storage[i]);
-    }
+    /* Compute nodes first: what follows from a vote request takes one message more than what follows from the
+     * own vote. */
     for (uint32_t i = 0; i < runtime->cluster->compute_nodes; i++) {
         flush_peer(runtime, &runtime->compute[i]);
+    }
+    for (uint32_t i = 0; i < runtime->cluster->storage_nodes; i++) {
+        flush_peer(runtime, &runtime->storage[i]);
     }
 }
 

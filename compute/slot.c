@@ -358,7 +358,9 @@ void load_answered(struct runtime *runtime, struct txn_context *context, enum dw
     if (slot == NULL) {
         return;
     }
-    bool measured = outcome == DW_OUTCOME_COMMITTED && runtime->load.state == LOAD_MEASURING;
+    slot->answered_us = dw_rpc_now_us();
+    slot->in_window = runtime->load.state == LOAD_MEASURING;
+    bool measured = outcome == DW_OUTCOME_COMMITTED && slot->in_window;
     context->measured = measured ? runtime->load.number : 0;
     context->slot = NULL;
     slot->context = NULL;
@@ -369,36 +371,37 @@ void load_answered(struct runtime *runtime, struct txn_context *context, enum dw
 
 /* --- the answer --- */
 
-static void count_committed(struct runtime *runtime, struct slot *slot, uint64_t now_us)
+static void count_committed(struct runtime *runtime, struct slot *slot)
 {
+    uint64_t latency_us = slot->answered_us - slot->begin_us;
     struct stats *stats = &runtime->stats;
     stats->all_committed++;
     bool distributed = (slot->touched & ~dw_node_bit(runtime->options->node)) != 0;
     if (distributed) {
-        dw_histogram_add(&stats->recent, (now_us - slot->begin_us) * 1000);
+        dw_histogram_add(&stats->recent, latency_us * 1000);
     }
-    if (runtime->load.state != LOAD_MEASURING) {
+    if (!slot->in_window) {
         return;
     }
     struct class_stats *class = distributed ? &stats->distributed : &stats->local;
     uint64_t prepared = slot->prepared_us != 0 ? slot->prepared_us : slot->commit_us;
     class->committed++;
-    class->total_us += now_us - slot->begin_us;
+    class->total_us += latency_us;
     class->execution_us += slot->commit_us - slot->attempt_us;
     class->prepare_us += prepared - slot->commit_us;
-    class->commit_us += now_us - prepared;
+    class->commit_us += slot->answered_us - prepared;
     class->abort_us += slot->attempt_us - slot->begin_us;
     class->wait_us += slot->taken_us - slot->begin_us;
-    class->occupancy_us += now_us - slot->taken_us;
-    dw_histogram_add(&class->latency, (now_us - slot->begin_us) * 1000);
+    class->occupancy_us += dw_rpc_now_us() - slot->taken_us;
+    dw_histogram_add(&class->latency, latency_us * 1000);
 }
 
-static void back_off(struct runtime *runtime, struct slot *slot, uint64_t now_us)
+static void back_off(struct runtime *runtime, struct slot *slot)
 {
     /* Between a half and three halves, so that two that met do not meet again. */
     uint64_t base = runtime->options->retry_backoff_us;
     slot->state = SLOT_BACKOFF;
-    slot->due_us = now_us + base / 2 + (base ? dw_random_below(&runtime->random, base + 1) : 0);
+    slot->due_us = dw_rpc_now_us() + base / 2 + (base ? dw_random_below(&runtime->random, base + 1) : 0);
     if (slot->due_us < runtime->load.slots_due_us) {
         runtime->load.slots_due_us = slot->due_us;
     }
@@ -406,26 +409,24 @@ static void back_off(struct runtime *runtime, struct slot *slot, uint64_t now_us
 
 void slot_resume(struct runtime *runtime, struct slot *slot)
 {
-    uint64_t now_us = dw_rpc_now_us();
     struct stats *stats = &runtime->stats;
-    bool measuring = runtime->load.state == LOAD_MEASURING;
     slot->state = SLOT_IDLE;
     switch (slot->outcome) {
     case DW_OUTCOME_COMMITTED:
         runtime->load.finished++;
-        count_committed(runtime, slot, now_us);
+        count_committed(runtime, slot);
         return;
     case DW_OUTCOME_UNKNOWN:
         runtime->load.finished++;
         stats->all_unknown++;
-        stats->unknown += measuring;
+        stats->unknown += slot->in_window;
         return;
     case DW_OUTCOME_ABORTED:
         stats->all_aborted++;
-        stats->aborted += measuring;
+        stats->aborted += slot->in_window;
         runtime->load.finished += slot->own_abort;
         if (runtime->load.state != LOAD_DRAINING && !slot->own_abort) {
-            back_off(runtime, slot, now_us);
+            back_off(runtime, slot);
         }
         return;
     }

@@ -39,6 +39,8 @@ struct slot {
     uint64_t attempt_us;  /* begin of this attempt */
     uint64_t commit_us;   /* end of execution */
     uint64_t prepared_us; /* 0: not yet */
+    uint64_t answered_us; /* the caller's answer was there */
+    bool in_window;       /* ... while the load was being measured */
 };
 
 /* Takes a transaction, and runs it as far as it goes. Closed loop: */

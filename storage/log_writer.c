@@ -1,9 +1,11 @@
 #include "storage/log_writer.h"
 
 #include <stdio.h>
+#include <sys/prctl.h>
 
 #define MAX_BATCH_BYTES (1u << 20)
 #define PREFETCH_GROUP  32u
+#define TIMER_SLACK_NS  1000ul
 
 static void answer(struct dw_log_service *service, struct dw_queued *item)
 {
@@ -386,6 +388,9 @@ void *dw_log_writer_main(void *argument)
 {
     struct dw_log_service *service = argument;
     bool closing = false;
+    /* By default the kernel lets a sleep last up to 50 us longer, which every injected delay would have on
+     * top. */
+    prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS, 0, 0, 0);
     bool more = true;
     while (more) {
         struct dw_queued_list arrivals = {0};
