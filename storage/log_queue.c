@@ -247,10 +247,15 @@ uint64_t dw_log_queue_now(const struct dw_log_queue *queue)
     return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
-static void wake_writer(struct dw_log_queue *queue)
+/* Unlocks, and wakes the writer if it sleeps: only then, or it would run into the lock at once. */
+static void unlock_and_wake(struct dw_log_queue *queue, bool wake)
 {
-    if (queue->sleeping) {
+    wake = wake && queue->sleeping;
+    if (wake) {
         queue->sleeping = false;
+    }
+    pthread_mutex_unlock(&queue->lock);
+    if (wake) {
         pthread_cond_signal(&queue->wake);
     }
 }
@@ -284,9 +289,8 @@ enum dw_error dw_log_queue_push(struct dw_log_queue *queue, struct dw_log_block 
         error = DW_ERR_FULL;
     } else {
         admit(queue, block);
-        wake_writer(queue);
     }
-    pthread_mutex_unlock(&queue->lock);
+    unlock_and_wake(queue, error == DW_OK);
     return error;
 }
 
@@ -330,16 +334,14 @@ void dw_log_queue_poke(struct dw_log_queue *queue)
 {
     pthread_mutex_lock(&queue->lock);
     queue->poked = true;
-    wake_writer(queue);
-    pthread_mutex_unlock(&queue->lock);
+    unlock_and_wake(queue, true);
 }
 
 void dw_log_queue_shut(struct dw_log_queue *queue)
 {
     pthread_mutex_lock(&queue->lock);
     queue->closing = true;
-    wake_writer(queue);
-    pthread_mutex_unlock(&queue->lock);
+    unlock_and_wake(queue, true);
 }
 
 void dw_log_queue_fail(struct dw_log_queue *queue, enum dw_error error)

@@ -73,6 +73,37 @@ static void start_write(struct dw_conn *conn, const uint8_t *data, size_t size)
     conn_start(conn, &op, 1, &conn->write_tag);
 }
 
+/* The mutex is held. */
+static void written(struct dw_conn *conn, bool ok)
+{
+    grpc_byte_buffer_destroy(conn->outgoing);
+    conn->outgoing = NULL;
+    conn->writing = false;
+    /* After a failed write the call is dying and its status is on the way. */
+    conn->open = conn->open && ok;
+}
+
+/* Sends, and takes the end of the send from gRPC at once, as a rule: otherwise gRPC would wake the loop thread
+ * to tell it. What this thread is handed instead may be any event of the endpoint. The mutex is held. */
+static void write_now(struct dw_conn *conn, const uint8_t *data, size_t size)
+{
+    struct dw_rpc *rpc = conn->rpc;
+    void *tag;
+    int ok;
+    grpc_completion_queue_thread_local_cache_init(rpc->queue);
+    start_write(conn, data, size);
+    if (grpc_completion_queue_thread_local_cache_flush(rpc->queue, &tag, &ok) == 0) {
+        return;
+    }
+    /* The call's last event ends it, which is for the loop thread. */
+    if (tag == &conn->write_tag && conn->operations > 1) {
+        written(conn, ok != 0);
+        conn->operations--;
+    } else {
+        rpc_hand_over(rpc, tag, ok != 0);
+    }
+}
+
 /* Sends all that waits, up to the largest message, if nothing is under way. The mutex is held. */
 static void flush(struct dw_conn *conn)
 {
@@ -100,7 +131,7 @@ static enum dw_error send_leaving(struct dw_conn *conn, const uint8_t *data, siz
     } else if (size > 0 && conn->writing) {
         error = rpc_queue_append(&conn->queue, data, size, reserved);
     } else if (size > 0) {
-        start_write(conn, data, size);
+        write_now(conn, data, size);
     }
     pthread_mutex_unlock(&conn->mutex);
     return error;
@@ -238,11 +269,7 @@ static void on_write(void *owner, bool ok)
 {
     struct dw_conn *conn = owner;
     pthread_mutex_lock(&conn->mutex);
-    grpc_byte_buffer_destroy(conn->outgoing);
-    conn->outgoing = NULL;
-    conn->writing = false;
-    /* After a failed write the call is dying and its status is on the way. */
-    conn->open = conn->open && ok;
+    written(conn, ok);
     flush(conn);
     pthread_mutex_unlock(&conn->mutex);
     conn_done(conn);

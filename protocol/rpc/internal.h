@@ -31,6 +31,8 @@ enum {
 struct rpc_tag {
     void (*run)(void *owner, bool ok);
     void *owner;
+    struct rpc_tag *next; /* in the list of strays */
+    bool ok;
 };
 
 struct dw_rpc {
@@ -48,6 +50,7 @@ struct dw_rpc {
     bool wake_pending;
     bool wake_closed;
     bool stop_asked;
+    struct rpc_tag *strays; /* events that came to a sender although they are the loop's */
 
     /* The loop thread's own. */
     bool stopping;
@@ -156,6 +159,8 @@ void rpc_slice_text(grpc_slice slice, char *text, size_t text_size);
 
 /* loop.c */
 void *rpc_loop(void *rpc);
+/* Gives an event that another thread was handed by gRPC to the loop thread. */
+void rpc_hand_over(struct dw_rpc *rpc, struct rpc_tag *tag, bool ok);
 void rpc_wake_open(struct dw_rpc *rpc);
 
 /* conn.c: what accepted and opened streams have in common. */

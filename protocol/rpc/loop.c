@@ -109,6 +109,30 @@ static void handle_events(struct dw_rpc *rpc, gpr_timespec deadline)
     }
 }
 
+void rpc_hand_over(struct dw_rpc *rpc, struct rpc_tag *tag, bool ok)
+{
+    DW_ASSERT(tag != &rpc->wake_tag);
+    pthread_mutex_lock(&rpc->mutex);
+    tag->ok = ok;
+    tag->next = rpc->strays;
+    rpc->strays = tag;
+    pthread_mutex_unlock(&rpc->mutex);
+    dw_rpc_wake(rpc);
+}
+
+static void handle_strays(struct dw_rpc *rpc)
+{
+    pthread_mutex_lock(&rpc->mutex);
+    struct rpc_tag *tag = rpc->strays;
+    rpc->strays = NULL;
+    pthread_mutex_unlock(&rpc->mutex);
+    while (tag != NULL) {
+        struct rpc_tag *next = tag->next;
+        tag->run(tag->owner, tag->ok);
+        tag = next;
+    }
+}
+
 void *rpc_loop(void *argument)
 {
     struct dw_rpc *rpc = argument;
@@ -116,6 +140,7 @@ void *rpc_loop(void *argument)
         gpr_timespec deadline = deadline_of(attend(rpc));
         conn_read_all(rpc);
         handle_events(rpc, deadline);
+        handle_strays(rpc);
     }
     wake_close(rpc);
     drain(rpc);
