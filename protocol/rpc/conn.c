@@ -83,8 +83,9 @@ static void written(struct dw_conn *conn, bool ok)
     conn->open = conn->open && ok;
 }
 
-/* Sends, and takes the end of the send from gRPC at once, as a rule: otherwise gRPC would wake the loop thread
- * to tell it. What this thread is handed instead may be any event of the endpoint. The mutex is held. */
+/* Sends, and takes the end of the send from gRPC at once, as a rule: otherwise gRPC would wake the loop
+ * thread to tell it. What this thread is handed instead may be any event of the endpoint. The mutex is held.
+ */
 static void write_now(struct dw_conn *conn, const uint8_t *data, size_t size)
 {
     struct dw_rpc *rpc = conn->rpc;
